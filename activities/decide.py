@@ -1,0 +1,76 @@
+"""The `decide` activity: a signal becomes an audited decision in the store, or a refusal with its reason."""
+
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from temporalio import activity
+
+from domain.decision import Decision, Door, Verdict
+from domain.errors import InvalidInput, StoreUnavailable, TidingsError
+from domain.lifecycle import Status
+from store import decisions
+from store.decisions import Applied
+from store.threads import StoreThreads
+from workflows import calls
+from workflows.calls import DecideInput, DecideResult, DeliveryRef
+
+W = TypeVar("W", Verdict, Status)
+
+MAX_TEXT = 1_000
+"""Longest operator name or reason taken from a signal, in characters."""
+
+
+class Decide:
+    """Applies decisions that reach a workflow."""
+
+    def __init__(self, store: StoreThreads) -> None:
+        self._store = store
+
+    @activity.defn(name=calls.DECIDE)
+    async def run(self, order: DecideInput) -> DecideResult:
+        """Applies the decision once, however often it is asked."""
+        try:
+            applied = await self._store.write(order.event_id, partial(_apply, order=order))
+        except StoreUnavailable:
+            raise
+        except TidingsError as refusal:
+            return DecideResult(accepted=False, reason=refusal.code)
+        refs = [DeliveryRef(d.delivery_id, d.channel, d.generation) for d in applied.to_send]
+        return DecideResult(accepted=True, to_send=refs, settled=list(applied.settled))
+
+
+def _apply(connection: Connection, order: DecideInput) -> Applied:
+    named = order.payload.get("decision_id")
+    if isinstance(named, str) and (known := decisions.recorded(connection, order.event_id, named)):
+        return known
+    return decisions.apply(connection, _decision(order))
+
+
+def _decision(order: DecideInput) -> Decision:
+    fields = order.payload
+    return Decision(
+        decision_id=order.decision_id,
+        event_id=order.event_id,
+        verdict=_word(Verdict, fields, "decision"),
+        expected_status=_word(Status, fields, "expected_status"),
+        operator=_text(fields, "operator", required=True),
+        reason=_text(fields, "reason"),
+        door=Door.SIGNAL,
+        channel=_text(fields, "channel") or None,
+        allow_uncertain=True,  # naming `resend` for what one sees as uncertain is the acceptance
+    )
+
+
+def _word(words: type[W], fields: dict[str, Any], name: str) -> W:
+    try:
+        return words(str(fields.get(name)))
+    except ValueError:
+        raise InvalidInput(f"{name} is missing or not known") from None
+
+
+def _text(fields: dict[str, Any], name: str, *, required: bool = False) -> str:
+    value = fields.get(name, "")
+    if not isinstance(value, str) or len(value) > MAX_TEXT or (required and not value.strip()):
+        raise InvalidInput(f"{name} is missing or not a short text")
+    return value

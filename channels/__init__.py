@@ -1,0 +1,1 @@
+"""One adapter per provider: a prepared message in, an `Outcome` out. They know no database and no Temporal."""

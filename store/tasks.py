@@ -1,0 +1,95 @@
+"""Runs of tasks: one report is one transaction of run, events, deliveries and intents."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, and_, insert, literal, select, update
+
+from domain.errors import Conflict
+from domain.event import EventRef
+from domain.task import RunReport, TaskStatus
+from store import events
+from store.clock import db_now
+from store.schema import events as events_table
+from store.schema import task_runs
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is recorded of a run after a report."""
+
+    status: TaskStatus
+    events: list[EventRef]
+
+
+def record(connection: Connection, report: RunReport) -> Recorded:
+    """Records a report about a run.
+
+    The move to a terminal status happens once and creates the events; repeating it changes nothing and answers alike.
+    Raises Conflict when the run has ended with another status.
+    """
+    found = _look(connection, report)
+    if found.status is None:
+        _insert(connection, found.now, report)
+    elif TaskStatus(found.status).terminal:
+        return _repeated(connection, report, TaskStatus(found.status))
+    elif not _advance(connection, found.now, report):
+        return _repeated(connection, report, _look(connection, report).status)
+    return Recorded(report.status, _add_events(connection, found, report))
+
+
+def _look(connection: Connection, report: RunReport) -> Row[tuple[int, str | None, str | None]]:
+    """The time, the run's status and whether its delivery event exists, in one round trip."""
+    one = select(literal(1).label("one")).subquery()
+    run = and_(
+        task_runs.c.tenant == report.tenant, task_runs.c.task_id == report.task_id, task_runs.c.run_id == report.run_id
+    )
+    query = (
+        select(db_now().label("now"), task_runs.c.status, events_table.c.event_id)
+        .select_from(one)
+        .outerjoin(task_runs, run)
+        .outerjoin(events_table, events_table.c.event_id == report.delivery_event_id)
+    )
+    return connection.execute(query).one()
+
+
+def _insert(connection: Connection, now: int, report: RunReport) -> None:
+    connection.execute(
+        insert(task_runs),
+        {
+            "tenant": report.tenant,
+            "task_id": report.task_id,
+            "run_id": report.run_id,
+            "status": report.status.value,
+            "parent_task_id": report.parent_task_id,
+            "created_at": now,
+            "updated_at": now,
+        },
+    )
+
+
+def _advance(connection: Connection, now: int, report: RunReport) -> bool:
+    running = and_(
+        task_runs.c.tenant == report.tenant,
+        task_runs.c.task_id == report.task_id,
+        task_runs.c.run_id == report.run_id,
+        task_runs.c.status == TaskStatus.RUNNING.value,
+    )
+    moved = connection.execute(update(task_runs).where(running).values(status=report.status.value, updated_at=now))
+    return moved.rowcount == 1
+
+
+def _repeated(connection: Connection, report: RunReport, recorded: str | TaskStatus) -> Recorded:
+    if recorded != report.status:
+        raise Conflict(f"this run has already ended with status {TaskStatus(recorded).value}")
+    identities = [report.callback_id, report.delivery_event_id, report.native_id]
+    return Recorded(report.status, events.existing(connection, identities))
+
+
+def _add_events(
+    connection: Connection, found: Row[tuple[int, str | None, str | None]], report: RunReport
+) -> list[EventRef]:
+    """The delivery of a task keeps its identity over all runs: a later run finds it and does not send it again."""
+    return [
+        EventRef(new.event_id, new.kind) if new.event_id == found.event_id else events.add(connection, found.now, new)
+        for new in report.events()
+    ]
