@@ -1,4 +1,4 @@
-"""One JSON object a line, of allowed fields only: ids, codes, counts and times, never what a caller or a provider wrote."""
+"""One JSON object a line, of allowed fields only: ids, codes, counts and times, never what anybody wrote."""
 
 import json
 import logging

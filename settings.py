@@ -72,6 +72,8 @@ class TemporalSettings(_Section):
     task_queue: Annotated[str, Field(min_length=1, max_length=200)] = "tidings"
     ui_url: str | None = None
     """Base address of the Temporal Web UI, for links."""
+    namespace: str = Field(default_factory=lambda: os.environ.get("TEMPORAL_NAMESPACE", "default"))
+    """Namespace, for links only: the connection takes it from TEMPORAL_NAMESPACE, which is also the default here."""
     search_attributes: bool = True
     """Whether workflows carry TidingsTenant, TidingsKind and TidingsState."""
 

@@ -36,7 +36,7 @@ class Prepared:
     payload_hash: str
     """SHA-256 (hex) of what a retry must repeat byte for byte."""
     send: Callable[[], Awaitable[Outcome]]
-    """Sends exactly once, within the channel's `deadline_s`. Never raises but for cancellation; never retries by itself."""
+    """Sends exactly once, within the channel's `deadline_s`. Raises only on cancellation; never retries by itself."""
 
 
 class Channel(Protocol):

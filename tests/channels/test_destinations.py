@@ -1,10 +1,18 @@
 """The address guard against every spelling of a place that is none of a sender's business."""
 
+import socket
+from collections.abc import Callable
+from ipaddress import ip_network
+from typing import Any
+
 import pytest
 
 from channels.destinations import Guard
+from channels.exchange import Exchange, Reply
+from channels.tls import trust
 from domain.errors import NotSendable
 from domain.outcome import Outcome, OutcomeKind, Scope
+from tests.doubles.http_receiver import HttpReceiver
 
 FORBIDDEN = (
     "http://127.0.0.1/",
@@ -78,6 +86,12 @@ MALFORMED = (
 )
 
 
+def resolver(answers: list[list[str]]) -> Callable[..., list[Any]]:
+    """A name server that gives one answer after the other."""
+    turns = iter(answers)
+    return lambda *_asked, **_how: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in next(turns)]
+
+
 async def refusal(guard: Guard, url: str) -> Outcome:
     with pytest.raises(NotSendable) as refused:
         await guard.target(url, Scope.RECIPIENT)
@@ -113,10 +127,25 @@ async def test_a_listed_network_is_allowed_in_every_spelling(guard: Guard, url: 
     assert set(target.addresses) <= {"127.0.0.1", "::ffff:127.0.0.1", "::ffff:7f00:1"}
 
 
-async def test_one_forbidden_address_forbids_the_host() -> None:
-    """`localhost` has an IPv4 and perhaps an IPv6 address; allowing a neighbour of both allows neither."""
-    outcome = await refusal(Guard(), "http://localhost/")
+@pytest.mark.parametrize("addresses", [["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "fe80::1%eth0"]])
+async def test_one_forbidden_address_forbids_the_host(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", resolver([addresses]))
+    outcome = await refusal(Guard(), "http://mixed.example/")
     assert outcome.code == "destination_forbidden"
+
+
+async def test_a_name_that_changes_after_the_check_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer is what a send connects to; a second look would have found another host."""
+    monkeypatch.setattr(socket, "getaddrinfo", resolver([["127.0.0.1"], ["127.0.0.2"]]))
+    exchange = Exchange(trust())
+    async with HttpReceiver() as receiver:
+        url = f"http://rebinding.example:{receiver.port}/"
+        target = await Guard([ip_network("127.0.0.1/32")]).target(url, Scope.RECIPIENT)
+        reply = await exchange.request("POST", target, {}, b"{}", 5.0)
+    await exchange.close()
+    assert isinstance(reply, Reply)
+    with pytest.raises(NotSendable):
+        await Guard([ip_network("127.0.0.1/32")]).target(url, Scope.RECIPIENT)
 
 
 @pytest.mark.parametrize("url", ["https://8.8.8.8/", "http://[2606:4700::1111]:8080/hook", "http://172.32.0.1/"])

@@ -33,9 +33,7 @@ def order(
     door: Door = Door.API,
     tenant: str | None = "t",
 ) -> Decision:
-    return Decision(
-        decision_id, event, verdict, expected, "op", "looked", door, allow_uncertain=True, tenant=tenant
-    )
+    return Decision(decision_id, event, verdict, expected, "op", "looked", door, allow_uncertain=True, tenant=tenant)
 
 
 def apply(database: Database, decision: Decision) -> decisions.Applied:

@@ -129,9 +129,7 @@ def test_a_decision_skips_a_prompt_that_has_not_left(database: Database) -> None
     assert history(database, event).event.status == "skipped"
     assert part(database, event, "email").last_error_code == "approval_decided"
     with pytest.raises(Conflict):
-        database.write(
-            partial(approvals.decide, tenant="t", approval_id="a-1", decision=ApprovalStatus.REJECTED)
-        )
+        database.write(partial(approvals.decide, tenant="t", approval_id="a-1", decision=ApprovalStatus.REJECTED))
 
 
 @pytest.mark.parametrize("outcome", [DELIVERED, UNCERTAIN])

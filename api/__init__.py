@@ -1,0 +1,1 @@
+"""The HTTP API: a request in, one store transaction out. It knows no Temporal."""

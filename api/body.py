@@ -1,0 +1,138 @@
+"""Reading a request's body: counted as it arrives, and strict JSON or nothing."""
+
+import json
+import math
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from api.errors import Rejected
+
+MAX_DEPTH = 64
+MAX_DIGITS = 1_000
+"""Longest number: JSON has no limit, Python's and other readers' have."""
+
+
+class StrictRequest(Request):
+    """A request whose JSON holds nothing that another JSON reader would see differently."""
+
+    async def json(self) -> Any:
+        """The body as a value. Raises Rejected."""
+        if not hasattr(self, "_json"):
+            self._json = parse(await self._capped_body())
+        return self._json
+
+    async def body(self) -> bytes:
+        """The body as bytes. Raises Rejected when it is larger than the application allows."""
+        return await self._capped_body()
+
+    async def _capped_body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            limit: int = self.app.state.max_body_bytes
+            chunks, size = [], 0
+            async for chunk in self.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise Rejected(413, "body_too_large", f"The body may have at most {limit} bytes.")
+                chunks.append(chunk)
+            self._body = b"".join(chunks)
+        return self._body
+
+
+class StrictRoute(APIRoute):
+    """A route that reads its body as `StrictRequest` does."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, given a strict request."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strictly
+
+
+def parse(raw: bytes) -> Any:
+    """Strict JSON: UTF-8 without surrogates, no duplicate names, no NaN, bounded depth and numbers. Raises Rejected."""
+    try:
+        text = raw.decode("utf-8")
+        if _depth_bound(text) > MAX_DEPTH and _deepest(text) > MAX_DEPTH:
+            _refuse(f"nested deeper than {MAX_DEPTH}")
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
+        )
+    except UnicodeDecodeError:
+        _refuse("not UTF-8")
+    except json.JSONDecodeError as error:
+        _refuse(f"malformed at character {error.pos}")
+    if "\\u" in text:
+        _refuse_surrogates(value)
+    return value
+
+
+def _refuse(why: str) -> NoReturn:
+    raise Rejected(400, "invalid_json", f"The body is not valid JSON: {why}.")
+
+
+def _depth_bound(text: str) -> int:
+    """An upper bound that costs next to nothing; only a body above it is measured."""
+    return text.count("[") + text.count("{")
+
+
+def _deepest(text: str) -> int:
+    """How deep brackets nest, not counting those inside strings."""
+    depth = deepest = 0
+    inside = escaped = False
+    for char in text:
+        if inside:
+            inside = escaped or char != '"'
+            escaped = char == "\\" and not escaped
+        elif char == '"':
+            inside = True
+        elif char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth -= 1
+    return deepest
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        _refuse("a name occurs twice in one object")
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    _refuse("not a number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        _refuse("a number is too large")
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        _refuse("a number is too long")
+    return int(text)
+
+
+def _refuse_surrogates(value: Any) -> None:
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            _refuse("half of a surrogate pair")
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            _refuse_surrogates(name)
+            _refuse_surrogates(part)
+    elif isinstance(value, list):
+        for part in value:
+            _refuse_surrogates(part)
