@@ -35,6 +35,7 @@ def create_app(settings: Settings, stores: Stores, *, nudge: Callable[[], None] 
         version=VERSION,
         description="Durable notification delivery: what may have gone out waits for an operator.",
         redoc_url=None,
+        strict_content_type=False,
         responses=_ERRORS,
         lifespan=_lifespan,
     )

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from api.auth import authorise, permission_of
 from api.errors import Rejected
 
 MAX_DEPTH = 64
@@ -42,14 +43,21 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads its body as `StrictRequest` does."""
+    """A route that looks at the token first, and only then reads the body, strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler, given a strict request."""
+        """The handler, given a strict request whose body has been read."""
         handle = super().get_route_handler()
+        permissions = [p for part in self.dependant.dependencies if (p := permission_of(part.call))]
+        reads_body = self.body_field is not None
 
         async def strictly(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            for permission in permissions:
+                authorise(request, permission)
+            strict = StrictRequest(request.scope, request.receive)
+            if reads_body:
+                await strict.json()
+            return await handle(strict)
 
         return strictly
 

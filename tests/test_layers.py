@@ -18,13 +18,14 @@ RANKS = [
     {"activities", "relay", "api"},
     {"worker"},
     {"dev"},
+    {"commands"},
     {"cli"},
 ]
 """A part imports itself and parts of lower ranks."""
 
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}
 
-KNOWS_TEMPORAL = {"workflows", "activities", "relay", "worker", "dev", "cli"}
+KNOWS_TEMPORAL = {"workflows", "activities", "relay", "worker", "dev", "commands", "cli"}
 
 NOT_SHIPPED = {"tests", "bench", "docs", "deploy", "build"}
 
