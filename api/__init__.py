@@ -1,1 +1,1 @@
-"""The HTTP API: a request in, one store transaction out. It knows no Temporal."""
+"""The thin HTTP API: request in, store transaction out; it knows no Temporal."""

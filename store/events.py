@@ -11,7 +11,7 @@ from store.clock import SECOND
 from store.locking import LockedEvent
 from store.schema import deliveries, events
 
-START_GRACE_S = 60
+START_GRACE_S = 20
 """An event that nothing touched for this long after its acceptance is started again by the sweep."""
 
 

@@ -14,6 +14,7 @@ class Listener:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.port = 0
+        """Where it listens; entered again, it listens there again."""
         self.connections = 0
         """Connections accepted so far."""
         self._tls = tls
@@ -21,7 +22,7 @@ class Listener:
         self._open: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, ssl=self._tls, backlog=4_096)
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", self.port, ssl=self._tls, backlog=4_096)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -1,0 +1,122 @@
+"""The measurements: each starts what it needs, measures once and stops it again."""
+
+import asyncio
+import json
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench import child, commits, mariadb
+from bench.bare import Plan
+from bench.figures import Figures, Spread
+from bench.load import CHANNELS, Arrivals, Connection, Measured, connected, deliver
+from bench.product import Ports, Product, Running, receivers, run_body
+from bench.usage import Meter
+from tests.temporal import private_server
+
+ACCEPT_AT_ONCE = 16
+
+
+@asynccontextmanager
+async def database(kind: str) -> AsyncIterator[tuple[Path, str, dict[str, int]]]:
+    """An empty database of this kind: a directory for the rest, its URL, and its process if it has one."""
+    with TemporaryDirectory(prefix="bench-") as name:
+        directory = Path(name)
+        if kind == "sqlite":
+            yield directory, f"sqlite:///{directory}/state.db", {}
+        else:
+            async with mariadb.private(directory) as server:
+                yield directory, server.url, {"mariadb": server.pid}
+
+
+async def bare(in_flight: int, events: int, warm_up: int) -> Figures:
+    """The ceiling on a server of its own."""
+    with TemporaryDirectory(prefix="bench-") as name:
+        async with private_server(Path(name)) as server:
+            plan = Plan(server.address, server.pid, in_flight, warm_up, events)
+            return _figures(await child.output("-m", "bench.bare", json.dumps(asdict(plan))))
+
+
+async def ours(kind: str, at_once: int, events: int, warm_up: int) -> Figures:
+    """The whole product on a database of this kind, from the accept request to the receivers."""
+    async with database(kind) as (directory, url, server), receivers() as (receiving, ports):
+        arrivals = Arrivals(receiving)
+        async with Product(directory, url, ports).whole() as product, arrivals.watched():
+            await deliver(product, arrivals, ports, names(warm_up), at_once, Measured())
+            meter = Meter(
+                {
+                    "ours": product.pid,
+                    "temporal": product.temporal_pid,
+                    **server,
+                    "load": os.getpid(),
+                    "receivers": receiving.pid,
+                }
+            )
+            measured, started = Measured(), time.monotonic()
+            await deliver(product, arrivals, ports, names(events), at_once, measured)
+            per_s = events / (time.monotonic() - started)
+            return Figures(f"{kind}, {at_once} in flight", per_s, _latencies(measured), meter.ms_per(events))
+
+
+async def accepting(kind: str, events: int) -> tuple[list[Figures], Figures]:
+    """What the database commits on one connection and on many, and how fast the API accepts on it."""
+    ports = Ports(http=9, smtp=9)  # nothing takes the events up, so nobody is sent to
+    async with database(kind) as (directory, url, server):
+        ceilings = [await _raw_commits(url, connections, events, server) for connections in (1, ACCEPT_AT_ONCE)]
+        async with Product(directory, url, ports).api() as product:
+            await _accept(product, ports, ACCEPT_AT_ONCE * 4)
+            meter = Meter({"api": product.pid, **server, "load": os.getpid()})
+            started = time.monotonic()
+            latencies = await _accept(product, ports, events)
+            per_s = events / (time.monotonic() - started)
+            cpu_ms = meter.ms_per(events)
+    accepts = Figures(f"{kind}, accepts, {ACCEPT_AT_ONCE} at once", per_s, {"accept": Spread.of(latencies)}, cpu_ms)
+    return ceilings, accepts
+
+
+async def _raw_commits(url: str, connections: int, count: int, server: dict[str, int]) -> Figures:
+    plan = commits.Plan(url, connections, count, server.get("mariadb", 0))
+    return _figures(await child.output("-m", "bench.commits", json.dumps(asdict(plan))))
+
+
+async def _accept(product: Running, ports: Ports, events: int) -> list[float]:
+    left, latencies = names(events), list[float]()
+
+    async def slot() -> None:
+        async with connected(product) as connection:
+            latencies.extend([await _timed(connection, name, ports) for name in left])
+
+    await asyncio.gather(*(slot() for _ in range(ACCEPT_AT_ONCE)))
+    return latencies
+
+
+async def _timed(connection: Connection, name: str, ports: Ports) -> float:
+    started = time.monotonic()
+    await connection.report(name, run_body(name, ports))
+    return time.monotonic() - started
+
+
+def names(count: int) -> Iterator[str]:
+    """New names for tasks and their recipients."""
+    run = uuid.uuid4().hex[:8]
+    return (f"{run}-{number}" for number in range(count))
+
+
+def _latencies(measured: Measured) -> dict[str, Spread]:
+    return {
+        "accept": Spread.of(measured.accept),
+        **{channel: Spread.of(measured.channels[channel]) for channel in CHANNELS},
+        "last": Spread.of(measured.last),
+    }
+
+
+def _figures(printed: str) -> Figures:
+    values: dict[str, Any] = json.loads(printed)
+    latencies = {name: Spread(**spread) for name, spread in values.pop("latency_ms").items()}
+    return Figures(**values, latency_ms=latencies)
