@@ -1,1 +1,1 @@
-"""The thin HTTP API: request in, store transaction out; it knows no Temporal."""
+"""The HTTP API: a request in, one store transaction out. It knows no Temporal."""

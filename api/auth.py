@@ -1,80 +1,159 @@
-"""Bearer tokens: who asks, for which tenant, with which permissions; and minting tokens for our own secret."""
+"""Who calls: a bearer token becomes an actor, and every route names the permission it asks for."""
 
-import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Annotated, Any
 
 import jwt
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from pydantic import TypeAdapter, ValidationError
 
-from api import keys
-from api.fields import is_id
-from api.problems import auth_unavailable, unauthenticated
-from settings import AuthSettings
+from api.errors import Rejected
+from api.fields import CallerId
+from settings import AuthSettings, SettingsError
 
-MAX_TOKEN_CHARS = 16_384
-_SCHEME = "bearer"
+PERMISSIONS = (
+    "tasks:write",
+    "approvals:write",
+    "notifications:write",
+    "notifications:self",
+    "runs:read",
+    "runs:write",
+)
+MIN_SECRET_BYTES = 32
+"""Shortest HS256 secret, as long as the digest (RFC 7518 3.2)."""
+
+_bearer = HTTPBearer(auto_error=False, description="A JWT with the claims `sub`, `tenant`, `permissions`, `exp`.")
+_caller_id = TypeAdapter(CallerId)
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks. The tenant comes from here and from nowhere else."""
+    """Whoever holds the token. The tenant comes from nowhere else."""
 
     subject: str
     tenant: str
     permissions: frozenset[str]
 
 
-class Authenticator:
-    """Turns an `Authorization` header into an actor."""
+class Verifier:
+    """Turns a token into an actor. The algorithm follows from the kind of key, never from the token."""
 
     def __init__(self, settings: AuthSettings) -> None:
-        """Raises SettingsError when no usable key is configured."""
-        self._keys = keys.source(settings)
-        self._checks: dict[str, Any] = {
-            "audience": settings.audience,
-            "issuer": settings.issuer,
-            "leeway": settings.leeway_s,
-            "options": {"require": ["exp", "sub"], "verify_aud": settings.audience is not None},
-        }
+        """Reads the key. Raises SettingsError when there is none, or one too weak to use."""
+        self._settings = settings
+        self._algorithms = ["RS256", "ES256"] if settings.public_key_file or settings.jwks_url else ["HS256"]
+        if settings.jwks_url is None:
+            self._key = _public_key(settings) if settings.public_key_file else signing_secret(settings)
 
-    async def actor(self, header: str | None) -> Actor:
-        """The actor a header proves. Raises a Refusal."""
-        if header is None:
-            raise unauthenticated(presented=False)
-        scheme, _, token = header.partition(" ")
-        if scheme.lower() != _SCHEME or len(token) > MAX_TOKEN_CHARS:
-            raise unauthenticated(presented=True)
+    def actor(self, token: str) -> Actor:
+        """The token's actor. Raises Rejected with 401, or 503 while the issuer's keys cannot be fetched."""
         try:
-            return _actor(await self._claims(token.strip()))
-        except keys.KeysUnavailable:
-            raise auth_unavailable() from None
-        except Exception:  # whatever a forged token provokes in a parser makes it a bad token, not a fault of ours
-            raise unauthenticated(presented=True) from None
+            claims = jwt.decode(
+                token,
+                self._key_for(token),
+                algorithms=self._algorithms,
+                audience=self._settings.audience,
+                issuer=self._settings.issuer,
+                leeway=self._settings.leeway_s,
+                options={"require": ["exp", "sub"], "verify_aud": self._settings.audience is not None},
+            )
+            return _actor(claims)
+        except (jwt.InvalidTokenError, ValidationError, ValueError):
+            raise _unauthenticated() from None
 
-    async def _claims(self, token: str) -> dict[str, Any]:
-        key = await self._keys.key_for(token)
-        return jwt.decode(token, key.value, algorithms=[key.algorithm], **self._checks)
+    def _key_for(self, token: str) -> Any:
+        if self._settings.jwks_url is None:
+            return self._key
+        try:
+            return self._issuer.get_signing_key_from_jwt(token).key
+        except jwt.PyJWKClientConnectionError:
+            raise Rejected(
+                503, "auth_unavailable", "The issuer's keys cannot be fetched.", {"Retry-After": "1"}
+            ) from None
+        except jwt.PyJWKClientError:
+            raise _unauthenticated() from None
+
+    @cached_property
+    def _issuer(self) -> jwt.PyJWKClient:
+        return jwt.PyJWKClient(self._settings.jwks_url or "", cache_keys=True, lifespan=300, timeout=5)
 
 
-def mint(secret: str, tenant: str, subject: str, permissions: Iterable[str], ttl_s: float) -> str:
-    """A signed token that is valid for `ttl_s` seconds."""
-    now = int(time.time())
-    claims = {"sub": subject, "tenant": tenant, "permissions": list(permissions), "iat": now, "exp": now + int(ttl_s)}
+def authorise(request: Request, permission: str) -> Actor:
+    """The request's actor. Raises Rejected: 401 without a valid token, 403 without the permission."""
+    actor: Actor | None = getattr(request.state, "actor", None)
+    if actor is None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise _unauthenticated()
+        verifier: Verifier = request.app.state.verifier
+        actor = request.state.actor = verifier.actor(token.strip())
+    if permission not in actor.permissions:
+        raise Rejected(403, "forbidden", f"This needs the permission {permission}.")
+    return actor
+
+
+def require(permission: str) -> Any:
+    """The dependency of a route that only actors with this permission may call."""
+    if permission not in PERMISSIONS:
+        raise ValueError(permission)
+
+    def actor(request: Request, shown_in_openapi: Annotated[object, Depends(_bearer)]) -> Actor:
+        return authorise(request, permission)
+
+    actor.permission = permission  # type: ignore[attr-defined]
+    return Depends(actor)
+
+
+def permission_of(dependency: Callable[..., Any] | None) -> str | None:
+    """The permission that a dependency made by `require` asks for; None for any other."""
+    return getattr(dependency, "permission", None)
+
+
+def mint(secret: str, *, tenant: str, subject: str, permissions: list[str], lifetime: timedelta) -> str:
+    """A token signed with an HS256 secret."""
+    now = datetime.now(UTC)
+    claims = {"sub": subject, "tenant": tenant, "permissions": permissions, "iat": now, "exp": now + lifetime}
     return jwt.encode(claims, secret, algorithm="HS256")
 
 
+def signing_secret(settings: AuthSettings) -> str:
+    """The HS256 secret. Raises SettingsError when none is configured, or one too short."""
+    if settings.secret is not None:
+        secret = settings.secret.get_secret_value()
+    elif settings.secret_file is not None:
+        try:
+            secret = settings.secret_file.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError):
+            raise SettingsError(f"auth.secret_file: cannot read {settings.secret_file}") from None
+    else:
+        raise SettingsError("auth: no key is configured (secret, secret_file, public_key_file or jwks_url)")
+    if len(secret.encode()) < MIN_SECRET_BYTES:
+        raise SettingsError(f"auth: the secret must have at least {MIN_SECRET_BYTES} bytes")
+    return secret
+
+
+def _public_key(settings: AuthSettings) -> str:
+    assert settings.public_key_file is not None
+    try:
+        return settings.public_key_file.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(f"auth.public_key_file: cannot read {settings.public_key_file}") from None
+
+
 def _actor(claims: dict[str, Any]) -> Actor:
-    return Actor(_id(claims["sub"]), _id(claims["tenant"]), frozenset(_words(claims["permissions"])))
+    permissions = claims.get("permissions")
+    if not isinstance(permissions, list) or not all(isinstance(name, str) for name in permissions):
+        raise ValueError("permissions")
+    return Actor(
+        _caller_id.validate_python(claims["sub"], strict=True),
+        _caller_id.validate_python(claims.get("tenant"), strict=True),
+        frozenset(permissions),
+    )
 
 
-def _id(value: object) -> str:
-    if not isinstance(value, str) or not is_id(value):
-        raise ValueError("not an id")
-    return value
-
-
-def _words(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise ValueError("not a list of words")
-    return value
+def _unauthenticated() -> Rejected:
+    return Rejected(401, "unauthenticated", "A valid bearer token is required.", {"WWW-Authenticate": "Bearer"})

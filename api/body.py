@@ -1,108 +1,146 @@
-"""Reading a JSON body: a cap on the bytes received, a deadline, and JSON without its traps."""
+"""Reading a request's body: counted as it arrives, and strict JSON or nothing."""
 
-import asyncio
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
-from starlette.requests import Request
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
 
-from api.problems import body_too_large, body_too_slow, invalid_json, unsupported_media_type
+from api.auth import authorise, permission_of
+from api.errors import Rejected
 
 MAX_DEPTH = 64
-DEADLINE_S = 30.0
-"""How long a body may take to arrive."""
+MAX_DIGITS = 1_000
+"""Longest number: JSON has no limit, Python's and other readers' have."""
 
 
-class JsonRequest(Request):
-    """A request whose body has been read and parsed."""
-
-    def __init__(self, request: Request, raw: bytes) -> None:
-        super().__init__(request.scope, request.receive)
-        self._raw = raw
-        self._value = parse(raw)
-
-    async def body(self) -> bytes:
-        """The bytes as received."""
-        return self._raw
+class StrictRequest(Request):
+    """A request whose JSON holds nothing that another JSON reader would see differently."""
 
     async def json(self) -> Any:
-        """What they say."""
-        return self._value
+        """The body as a value. Raises Rejected."""
+        if not hasattr(self, "_json"):
+            self._json = parse(await self._capped_body())
+        return self._json
+
+    async def body(self) -> bytes:
+        """The body as bytes. Raises Rejected when it is larger than the application allows."""
+        return await self._capped_body()
+
+    async def _capped_body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            limit: int = self.app.state.max_body_bytes
+            chunks, size = [], 0
+            async for chunk in self.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise Rejected(413, "body_too_large", f"The body may have at most {limit} bytes.")
+                chunks.append(chunk)
+            self._body = b"".join(chunks)
+        return self._body
 
 
-async def read(request: Request, limit: int) -> JsonRequest:
-    """Reads and parses the body. Raises a Refusal."""
-    if not _may_be_json(request.headers.get("content-type", "")):
-        raise unsupported_media_type()
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            raw = await _capped(request, limit)
-    except TimeoutError:
-        raise body_too_slow() from None
-    return JsonRequest(request, raw)
+class StrictRoute(APIRoute):
+    """A route that looks at the token first, and only then reads the body, strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, given a strict request whose body has been read."""
+        handle = super().get_route_handler()
+        permissions = [p for part in self.dependant.dependencies if (p := permission_of(part.call))]
+        reads_body = self.body_field is not None
+
+        async def strictly(request: Request) -> Response:
+            for permission in permissions:
+                authorise(request, permission)
+            strict = StrictRequest(request.scope, request.receive)
+            if reads_body:
+                await strict.json()
+            return await handle(strict)
+
+        return strictly
 
 
 def parse(raw: bytes) -> Any:
-    """The value of a JSON text. Raises a Refusal for anything that another reader could take differently."""
+    """Strict JSON: UTF-8 without surrogates, no duplicate names, no NaN, bounded depth and numbers. Raises Rejected."""
     try:
         text = raw.decode("utf-8")
-        value = _DECODER.decode(text)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode()  # an escape can name half a character
-    except (ValueError, RecursionError):
-        raise invalid_json() from None
-    # Few brackets cannot nest deeply, and counting them is far cheaper than walking.
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _deeper_than(MAX_DEPTH, value):
-        raise invalid_json()
+        if _depth_bound(text) > MAX_DEPTH and _deepest(text) > MAX_DEPTH:
+            _refuse(f"nested deeper than {MAX_DEPTH}")
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
+        )
+    except UnicodeDecodeError:
+        _refuse("not UTF-8")
+    except json.JSONDecodeError as error:
+        _refuse(f"malformed at character {error.pos}")
+    if "\\u" in text:
+        _refuse_surrogates(value)
     return value
 
 
-def _may_be_json(content_type: str) -> bool:
-    media_type = content_type.partition(";")[0].strip().lower()
-    return media_type in ("", "application/json") or (
-        media_type.startswith("application/") and media_type.endswith("+json")
-    )
+def _refuse(why: str) -> NoReturn:
+    raise Rejected(400, "invalid_json", f"The body is not valid JSON: {why}.")
 
 
-async def _capped(request: Request, limit: int) -> bytes:
-    received = bytearray()
-    async for chunk in request.stream():
-        received += chunk
-        if len(received) > limit:
-            raise body_too_large(limit)
-    return bytes(received)
+def _depth_bound(text: str) -> int:
+    """An upper bound that costs next to nothing; only a body above it is measured."""
+    return text.count("[") + text.count("{")
+
+
+def _deepest(text: str) -> int:
+    """How deep brackets nest, not counting those inside strings."""
+    depth = deepest = 0
+    inside = escaped = False
+    for char in text:
+        if inside:
+            inside = escaped or char != '"'
+            escaped = char == "\\" and not escaped
+        elif char == '"':
+            inside = True
+        elif char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth -= 1
+    return deepest
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name appears twice")
+        _refuse("a name occurs twice in one object")
     return found
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError("a number is too large")
-    return number
+def _constant(name: str) -> NoReturn:
+    _refuse("not a number")
 
 
-def _not_a_number(text: str) -> NoReturn:
-    raise ValueError("a number is not finite")
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        _refuse("a number is too large")
+    return value
 
 
-def _deeper_than(limit: int, value: Any) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limit):
-        level = [child for container in level for child in _containers_in(container)]
-    return bool(level)
+def _int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        _refuse("a number is too long")
+    return int(text)
 
 
-def _containers_in(container: Any) -> Iterator[Any]:
-    children = container.values() if isinstance(container, dict) else container
-    return (child for child in children if isinstance(child, dict | list))
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_not_a_number)
+def _refuse_surrogates(value: Any) -> None:
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            _refuse("half of a surrogate pair")
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            _refuse_surrogates(name)
+            _refuse_surrogates(part)
+    elif isinstance(value, list):
+        for part in value:
+            _refuse_surrogates(part)
