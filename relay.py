@@ -33,6 +33,8 @@ RPC_TIMEOUT = timedelta(seconds=10)
 UNREACHABLE_PAUSE_S = 1.0
 """Pause of the whole relay after Temporal did not answer; intents lose nothing by waiting."""
 MAX_POISON_DELAY_S = 300.0
+POLL_GROWTH = 1.2
+"""How fast polling slows down when nothing comes: from busy to idle in about two seconds."""
 
 _UNREACHABLE = frozenset(
     {
@@ -85,28 +87,34 @@ class Relay:
                 tasks.create_task(self._sweep(database, stop))
 
     async def _relay(self, database: Database, stop: asyncio.Event) -> None:
+        pause_s = self._settings.busy_poll_s
         while not stop.is_set():
             self._work.clear()
             try:
-                found, pause_s = await self._carry_batch(database)
+                found, reached = await self._carry_batch(database)
             except StoreUnavailable:
-                found, pause_s = 0, UNREACHABLE_PAUSE_S
+                found, reached = 0, False
                 LOG.warning("store_unavailable")
-            if not found or pause_s:
-                await self._pause(pause_s or self._settings.idle_poll_s, stop, wake_early=not pause_s)
+            if not reached:
+                await self._pause(UNREACHABLE_PAUSE_S, stop, wake_early=False)
+            elif found:
+                pause_s = self._settings.busy_poll_s
+            else:
+                await self._pause(pause_s, stop, wake_early=True)
+                pause_s = min(pause_s * POLL_GROWTH, self._settings.idle_poll_s)
 
-    async def _carry_batch(self, database: Database) -> tuple[int, float]:
-        """Carries one batch; how many intents it held, and how long to pause because Temporal does not answer."""
+    async def _carry_batch(self, database: Database) -> tuple[int, bool]:
+        """Carries one batch; how many intents it held, and whether Temporal could be reached."""
         token = uuid.uuid4().hex
         settings = self._settings
         claim = partial(intents.claim, token=token, lease_s=settings.lease_s, limit=settings.batch)
         batch = await self._store.run(database.write, claim)
         if not batch:
-            return 0, 0.0
+            return 0, True
         result = _Round()
         await asyncio.gather(*(self._carry(intent, result) for intent in batch))
         await self._finish(database, token, result)
-        return len(batch), UNREACHABLE_PAUSE_S if result.unreachable else 0.0
+        return len(batch), not result.unreachable
 
     async def _finish(self, database: Database, token: str, result: _Round) -> None:
         if result.carried:

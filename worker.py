@@ -84,6 +84,7 @@ async def running(
             ),
         ):
             relaying = asyncio.create_task(relay.run(stop))
+            relaying.add_done_callback(lambda _: stop.set())  # a worker whose relay broke must end, not look alive
             try:
                 yield relay.nudge
             finally:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -54,12 +55,22 @@ class StrictRoute(APIRoute):
         async def strictly(request: Request) -> Response:
             for permission in permissions:
                 authorise(request, permission)
+            _refuse_broken_path(request)
             strict = StrictRequest(request.scope, request.receive)
             if reads_body:
                 await strict.json()
             return await handle(strict)
 
         return strictly
+
+
+def _refuse_broken_path(request: Request) -> None:
+    """Two paths that are not UTF-8 would decode to the same text, and so name the same object."""
+    raw: bytes = request.scope.get("raw_path") or b""
+    try:
+        unquote_to_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Rejected(400, "invalid_path", "The path is not UTF-8.") from None
 
 
 def parse(raw: bytes) -> Any:

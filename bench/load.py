@@ -4,7 +4,7 @@ import asyncio
 import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 
 from bench import child
@@ -13,6 +13,8 @@ from bench.product import Ports, Running, run_body
 CHANNELS = ("webhook", "email", "wecom")
 PATIENCE_S = 60.0
 CONNECT_POLL_S = 0.02
+MAX_IDLE_S = 2.0
+"""Servers close an idle connection after a few seconds; a request must not meet that."""
 
 
 class Wrong(Exception):
@@ -20,44 +22,48 @@ class Wrong(Exception):
 
 
 class Connection:
-    """One HTTP connection, reading no more of the protocol than the product's answers need."""
+    """HTTP keep-alive to the product, reading no more of the protocol than its answers need."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._headers = f"Host: bench\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
+    def __init__(self, product: Running) -> None:
+        self._port = product.port
+        self._headers = f"Host: bench\r\nAuthorization: Bearer {product.token}\r\nContent-Type: application/json\r\n"
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter | None = None
+        self._fresh_until = 0.0
 
     async def report(self, task_id: str, body: bytes) -> None:
         """Reports a run of the task. Raises Wrong unless it was accepted."""
+        writer = await self._connected()
         head = f"PUT /api/tasks/{task_id} HTTP/1.1\r\n{self._headers}Content-Length: {len(body)}\r\n\r\n"
-        self._writer.write(head.encode() + body)
+        writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         length = answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
         await self._reader.readexactly(int(length))
+        self._fresh_until = time.monotonic() + MAX_IDLE_S
         if not answer.startswith(b"HTTP/1.1 200"):
             raise Wrong(answer.partition(b"\r\n")[0].decode())
 
+    async def _connected(self) -> asyncio.StreamWriter:
+        """The connection, or a new one when it has been idle so long that the product may be closing it."""
+        if self._writer is None or time.monotonic() > self._fresh_until:
+            self.close()
+            self._reader, self._writer = await _dialled(self._port)
+        return self._writer
+
     def close(self) -> None:
         """Ends it."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
-@asynccontextmanager
-async def connected(product: Running) -> AsyncIterator[Connection]:
+async def _dialled(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection, made as soon as the product listens."""
     give_up = time.monotonic() + PATIENCE_S
-    while True:
+    while time.monotonic() < give_up:
         with suppress(ConnectionRefusedError):
-            reader, writer = await asyncio.open_connection("127.0.0.1", product.port)
-            break
-        if time.monotonic() > give_up:
-            raise Wrong("the API does not listen")
+            return await asyncio.open_connection("127.0.0.1", port)
         await asyncio.sleep(CONNECT_POLL_S)
-    connection = Connection(reader, writer, product.token)
-    try:
-        yield connection
-    finally:
-        connection.close()
+    raise Wrong("the API does not listen")
 
 
 class Arrivals:
@@ -109,7 +115,7 @@ async def deliver(
     """Sends every name's event on its way, and the next one only when one of `at_once` has arrived everywhere."""
 
     async def slot() -> None:
-        async with connected(product) as connection:
+        with closing(Connection(product)) as connection:
             for name in names:
                 await _one(connection, arrivals, ports, name, measured)
 

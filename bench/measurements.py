@@ -6,7 +6,7 @@ import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from typing import Any
 from bench import child, commits, mariadb
 from bench.bare import Plan
 from bench.figures import Figures, Spread
-from bench.load import CHANNELS, Arrivals, Connection, Measured, connected, deliver
+from bench.load import CHANNELS, Arrivals, Connection, Measured, deliver
 from bench.product import Ports, Product, Running, receivers, run_body
 from bench.usage import Meter
 from tests.temporal import private_server
@@ -89,7 +89,7 @@ async def _accept(product: Running, ports: Ports, events: int) -> list[float]:
     left, latencies = names(events), list[float]()
 
     async def slot() -> None:
-        async with connected(product) as connection:
+        with closing(Connection(product)) as connection:
             latencies.extend([await _timed(connection, name, ports) for name in left])
 
     await asyncio.gather(*(slot() for _ in range(ACCEPT_AT_ONCE)))

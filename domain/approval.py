@@ -30,9 +30,9 @@ class NewApproval:
 
     @property
     def fingerprint(self) -> str:
-        """Tells a repeat of the same request from another request under the same id."""
+        """Tells a repeat of the same request from another one under the same id; the brand may be a changed default."""
         prompt = self.prompt
-        return digest(self.title, prompt.channel, prompt.recipient, prompt.secret_ref or "", self.url or "", self.brand)
+        return digest(self.title, prompt.channel, prompt.recipient, prompt.secret_ref or "", self.url or "")
 
     def event(self) -> NewEvent:
         """The prompt event; its identity is the approval's."""

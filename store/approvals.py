@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, and_, insert, literal, select, update
+from sqlalchemy import Connection, Row, and_, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from domain.approval import ApprovalStatus, NewApproval
@@ -68,10 +68,10 @@ def _is(tenant: str, approval_id: str) -> ColumnElement[bool]:
 
 
 def _look(connection: Connection, tenant: str, approval_id: str) -> Row[tuple[int, str | None, str | None]]:
-    one = select(literal(1).label("one")).subquery()
-    query = (
-        select(db_now().label("now"), approvals.c.status, approvals.c.fingerprint)
-        .select_from(one)
-        .outerjoin(approvals, _is(tenant, approval_id))
+    found = select(approvals.c.status, approvals.c.fingerprint).where(_is(tenant, approval_id)).subquery()
+    query = select(
+        db_now().label("now"),
+        select(found.c.status).scalar_subquery().label("status"),
+        select(found.c.fingerprint).scalar_subquery().label("fingerprint"),
     )
     return connection.execute(query).one()

@@ -1,5 +1,6 @@
 """One database: its engine, and the only place where transactions begin, end and are tried again."""
 
+import logging
 import random
 import sqlite3
 import time
@@ -17,7 +18,11 @@ from domain.identity import source_of
 from domain.kinds import Source
 from store.clock import sqlite_now
 
+LOG = logging.getLogger("tidings.store")
+
 T = TypeVar("T")
+
+_READS_ONLY = {"tidings_reads_only": True}
 
 TRIES = 5
 """How often one transaction is tried: deadlock, lock wait, lost connection, a race for the same new key."""
@@ -44,7 +49,7 @@ class Database:
         """Runs `work` without keeping anything it might write. Raises StoreUnavailable."""
 
         def once() -> T:
-            with self._engine.connect() as connection:
+            with self._engine.connect().execution_options(**_READS_ONLY) as connection:
                 answer = work(connection)
                 connection.rollback()
                 return answer
@@ -76,9 +81,8 @@ def _persistently(once: Callable[[], T]) -> T:
         except PoolTimeout:
             raise StoreUnavailable() from None
         except DBAPIError as error:
-            if not _worth_another_try(error):
-                raise StoreUnavailable() from error
-            if tries_left == 0:
+            if tries_left == 0 or not _worth_another_try(error):
+                LOG.error("store_fault", extra={"error_type": type(error.orig).__name__, "code": _number(error)})
                 raise StoreUnavailable() from None
             time.sleep(random.uniform(0.01, 0.05) * (TRIES - tries_left))
     raise AssertionError("unreachable")
@@ -94,8 +98,17 @@ def _worth_another_try(error: DBAPIError) -> bool:
             sqlite3.SQLITE_CONSTRAINT_UNIQUE,
         )
         return duplicate or original.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    number = original.args[0] if original is not None and original.args else None
+    number = _number(error)
     return number in _RETRYABLE_MYSQL or (isinstance(error, IntegrityError) and number == _DUPLICATE_KEY_MYSQL)
+
+
+def _number(error: DBAPIError) -> int | None:
+    """The database's own error number. Its text may hold values, so nobody is shown that."""
+    original: Any = error.orig
+    if isinstance(original, sqlite3.Error):
+        return getattr(original, "sqlite_errorcode", None)
+    number = original.args[0] if original is not None and original.args else None
+    return number if isinstance(number, int) else None
 
 
 def _mysql(url: str, connections: int) -> Engine:
@@ -142,7 +155,8 @@ def _sqlite(url: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        reads = connection.get_execution_options().keys() >= _READS_ONLY.keys()
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     return engine
 

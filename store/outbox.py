@@ -116,7 +116,7 @@ class History:
 
 def page(connection: Connection, wanted: Filter, limit: int, after: Position | None) -> list[EventView]:
     """Up to `limit` events, newest first, strictly after the given position."""
-    query = select(events).where(*_conditions(wanted))
+    query = select(*_SHOWN).where(*_conditions(wanted))
     if after:
         same_moment = and_(events.c.created_at == after.created_at, events.c.event_id < after.event_id)
         query = query.where(or_(events.c.created_at < after.created_at, same_moment))
@@ -129,7 +129,7 @@ def page(connection: Connection, wanted: Filter, limit: int, after: Position | N
 def history(connection: Connection, tenant: str, event_id: str) -> History | None:
     """One event of this tenant with its attempts and decisions in order; None when there is none."""
     row = connection.execute(
-        select(events).where(events.c.event_id == event_id, events.c.tenant == tenant)
+        select(*_SHOWN).where(events.c.event_id == event_id, events.c.tenant == tenant)
     ).one_or_none()
     if row is None:
         return None
@@ -140,6 +140,10 @@ def history(connection: Connection, tenant: str, event_id: str) -> History | Non
         tuple(AttemptView(*line) for line in connection.execute(tried.order_by(attempts.c.attempt_id))),
         tuple(DecisionView(*line) for line in connection.execute(decided.order_by(decisions.c.decided_at))),
     )
+
+
+_SHOWN = [column for column in events.c if column is not events.c.snapshot]
+"""An event without its snapshot, which never leaves the database but to be sent."""
 
 
 def _columns(table: Table, view: type) -> list[Column[Any]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, and_, insert, literal, select, update
+from sqlalchemy import Connection, Row, and_, insert, select, update
 
 from domain.errors import Conflict
 from domain.event import EventRef
@@ -38,16 +38,15 @@ def record(connection: Connection, report: RunReport) -> Recorded:
 
 
 def _look(connection: Connection, report: RunReport) -> Row[tuple[int, str | None, str | None]]:
-    """The time, the run's status and whether its delivery event exists, in one round trip."""
-    one = select(literal(1).label("one")).subquery()
-    run = and_(
+    """The time, the run's status and its delivery event's id if that exists, in one round trip."""
+    status = select(task_runs.c.status).where(
         task_runs.c.tenant == report.tenant, task_runs.c.task_id == report.task_id, task_runs.c.run_id == report.run_id
     )
-    query = (
-        select(db_now().label("now"), task_runs.c.status, events_table.c.event_id)
-        .select_from(one)
-        .outerjoin(task_runs, run)
-        .outerjoin(events_table, events_table.c.event_id == report.delivery_event_id)
+    delivery = select(events_table.c.event_id).where(events_table.c.event_id == report.delivery_event_id)
+    query = select(
+        db_now().label("now"),
+        status.scalar_subquery().label("status"),
+        delivery.scalar_subquery().label("event_id"),
     )
     return connection.execute(query).one()
 

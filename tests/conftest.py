@@ -5,6 +5,8 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.mariadb import mariadb_server as mariadb_server
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:

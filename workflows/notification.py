@@ -18,7 +18,8 @@ class Notification:
     @workflow.init
     def __init__(self, event: EventInput) -> None:
         self._event = event
-        self._flying: dict[str, int] = {}
+        self._generations: dict[str, int] = {}
+        self._flights: list[asyncio.Task[None]] = []
         self._parked: dict[str, tuple[DeliveryRef, str]] = {}
         self._ended: dict[str, str] = {}
         self._refusals: list[str] = []
@@ -26,20 +27,25 @@ class Notification:
     @workflow.run
     async def run(self, event: EventInput) -> dict[str, str]:
         """Ends when every delivery has ended; fails, so that the list of workflows shows it, when one has failed."""
-        async with asyncio.TaskGroup() as self._tasks:
-            for ref in event.deliveries:
-                self._launch(ref)
-            await workflow.wait_condition(self._finished)
+        # No task group: it would report every run that a stopping worker lets go of as an error, and would pass a
+        # cancelled run on to sends under way, which must finish.
+        for ref in event.deliveries:
+            self._launch(ref)
+        await workflow.wait_condition(self._finished)
+        await asyncio.gather(*self._flights)
         if "failed" in self._ended.values():
             raise ApplicationError(f"not delivered: {self._ended}", type="DeliveryFailed", non_retryable=True)
         return self._ended
 
     @workflow.signal(name=calls.RESOLVE)
-    async def resolve(self, payload: Any) -> None:
-        """An operator's decision, from the outbox or from the Temporal Web UI or CLI; both meet the same rules."""
-        if not isinstance(payload, dict):
+    async def resolve(self, *arguments: Any) -> None:
+        """An operator's decision, from the outbox or from the Temporal Web UI or CLI; both meet the same rules.
+
+        It takes any number of arguments, because a signal that does not fit its signature would block the workflow.
+        """
+        if len(arguments) != 1 or not isinstance(arguments[0], dict):
             return self._refused("the argument must be one JSON object")
-        order = DecideInput(self._event.event_id, workflow.uuid4().hex, payload)
+        order = DecideInput(self._event.event_id, workflow.uuid4().hex, arguments[0])
         answer = await workflow.execute_activity(
             calls.DECIDE,
             order,
@@ -50,25 +56,26 @@ class Notification:
         if not answer.accepted:
             return self._refused(answer.reason)
         for delivery_id in answer.settled:
+            self._generations.pop(delivery_id, None)  # an answer of before the decision, still on its way, is moot
             self._unpark(delivery_id)
         for ref in answer.to_send:
             self._unpark(ref.delivery_id)
             self._launch(ref)
 
     def _finished(self) -> bool:
-        return not self._flying and not self._parked and workflow.all_handlers_finished()
+        landed = all(flight.done() for flight in self._flights)
+        return landed and not self._parked and workflow.all_handlers_finished()
 
     def _launch(self, ref: DeliveryRef) -> None:
-        """Starts seeing a delivery through, unless this generation of it is already under way."""
-        if self._flying.get(ref.delivery_id, -1) < ref.generation:
-            self._flying[ref.delivery_id] = ref.generation
-            self._tasks.create_task(self._see_through(ref))
+        """Starts seeing a delivery through, unless this generation of it, or a later one, was started before."""
+        if self._generations.get(ref.delivery_id, -1) < ref.generation:
+            self._generations[ref.delivery_id] = ref.generation
+            self._flights.append(asyncio.create_task(self._see_through(ref)))
 
     async def _see_through(self, ref: DeliveryRef) -> None:
         result = await self._deliver(ref)
-        if self._flying.get(ref.delivery_id) != ref.generation:
+        if self._generations.get(ref.delivery_id) != ref.generation:
             return
-        del self._flying[ref.delivery_id]
         if result.status == "uncertain":
             self._park(ref, result.code or "")
         elif result.status != "superseded":

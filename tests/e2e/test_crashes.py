@@ -3,12 +3,12 @@
 A dead worker is noticed by Temporal after its heartbeat timeout, and its delivery is retaken when the lease has ended.
 """
 
-import asyncio
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +20,8 @@ from tests.doubles.wecom import WeComServer
 from tests.e2e.deployment import Deployment, until
 from tests.temporal import private_server
 
-WECOM = {"native": {"channel": "wecom", "recipient": "ada"}}
-EMAIL = {"delivery": [{"channel": "email", "recipient": "ada@receiver.example"}]}
+WECOM: dict[str, Any] = {"native": {"channel": "wecom", "recipient": "ada"}}
+EMAIL: dict[str, Any] = {"delivery": [{"channel": "email", "recipient": "ada@receiver.example"}]}
 
 
 @contextmanager
@@ -41,8 +41,6 @@ def database_locked(deployment: Deployment) -> Iterator[None]:
         yield
     finally:
         connection.close()
-
-
 
 
 def test_killed_during_a_webhook_it_is_sent_again_with_the_same_id(tmp_path: Path, temporal: TemporalServer) -> None:

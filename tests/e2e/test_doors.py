@@ -5,6 +5,7 @@ import json
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -33,7 +34,7 @@ def signal(temporal: TemporalServer, event: str, value: object) -> None:
     subprocess.run([TEMPORAL, *words, "--address", temporal.address], check=True, capture_output=True, timeout=30)
 
 
-def order(**changes: object) -> dict[str, object]:
+def order(**changes: object) -> dict[str, Any]:
     return {
         "channel": "wecom",
         "expected_status": "uncertain",
@@ -85,11 +86,11 @@ def test_the_web_ui_alone_tells_what_waits_and_why(
 ) -> None:
     listed = ["workflow", "list", "--query", f'TidingsState="uncertain" AND WorkflowId="{parked}"', "--output", "json"]
 
-    def found() -> list[dict[str, object]]:
+    def found() -> list[dict[str, Any]]:
         done = subprocess.run(
             [TEMPORAL, *listed, "--address", temporal.address], check=True, capture_output=True, timeout=30
         )
-        workflows: list[dict[str, object]] = json.loads(done.stdout or b"[]")
+        workflows: list[dict[str, Any]] = json.loads(done.stdout or b"[]")
         return workflows
 
     assert len(until(found, "the workflow is listed as uncertain")) == 1

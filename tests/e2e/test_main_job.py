@@ -3,6 +3,7 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -13,11 +14,11 @@ from tests.doubles.threads import in_thread
 from tests.e2e.conftest import Providers
 from tests.e2e.deployment import WEBHOOK_SECRET, Deployment, until
 
-WECOM = {"native": {"channel": "wecom", "recipient": "ada"}}
-EMAIL = {"delivery": [{"channel": "email", "recipient": "ada@receiver.example"}]}
+WECOM: dict[str, Any] = {"native": {"channel": "wecom", "recipient": "ada"}}
+EMAIL: dict[str, Any] = {"delivery": [{"channel": "email", "recipient": "ada@receiver.example"}]}
 
 
-def callback(receiver: HttpReceiver) -> dict[str, object]:
+def callback(receiver: HttpReceiver) -> dict[str, Any]:
     return {"callback": {"url": f"{receiver.url}/hook"}, "result": {"zebra": 1, "alpha": "é😀", "n": 1.5}}
 
 
@@ -173,8 +174,10 @@ def test_an_approval_decided_before_its_prompt_left_is_skipped(deployment: Deplo
     event = deployment.client.post("/api/approvals", json=approval).json()["events"][0]["eventId"]
     until(lambda: deployment.event(event)["total_attempts"] >= 1, "a first attempt")
     until(
-        lambda: deployment.client.post("/api/approvals/a-1/decision", json={"decision": "approved"}).is_success
-        and deployment.event(event)["status"] in ("skipped", "failed"),
+        lambda: (
+            deployment.client.post("/api/approvals/a-1/decision", json={"decision": "approved"}).is_success
+            and deployment.event(event)["status"] in ("skipped", "failed")
+        ),
         "the prompt has ended",
     )
     found = deployment.event(event)
