@@ -9,9 +9,10 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from activities.lease import Lease
 from channels.port import Channel, Message, Prepared
@@ -110,9 +111,8 @@ class Sender:
             outcome = await self._call(lease, prepared)
         except asyncio.CancelledError:
             # Shutdown or a timeout of ours: the bytes may have left, so the doubt is written before we go.
-            doubt = Outcome(OutcomeKind.UNCERTAIN, "cancelled", Stage.BODY)
-            return await asyncio.shield(self._settle(self._result(seen, token, doubt, native=channel.native)))
-        verdict = await self._settle(self._result(seen, token, outcome, native=channel.native))
+            outcome = Outcome(OutcomeKind.UNCERTAIN, "cancelled", Stage.BODY)
+        verdict = await _undisturbed(self._settle(self._result(seen, token, outcome, native=channel.native)))
         _log(seen, channel, outcome, verdict, time.monotonic() - started)
         return verdict
 
@@ -157,6 +157,17 @@ class Sender:
         attempts = seen.cycle_attempts + 1
         delay_s = self._schedule.delay_s(attempts, outcome.retry_after_s, random.random())
         return Result(seen.event_id, seen.delivery_id, token, outcome, native, self._schedule.max_attempts, delay_s)
+
+
+async def _undisturbed(settling: Coroutine[Any, Any, Verdict]) -> Verdict:
+    """Finishes settling although this task is cancelled: what happened is known here and nowhere else yet."""
+    task = asyncio.create_task(settling)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
 
 
 def _message(seen: Loaded) -> Message:
