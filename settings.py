@@ -136,9 +136,9 @@ class SmtpSettings(_Section):
     """Name given in EHLO; default: this machine's."""
     ca_file: Path | None = None
     """Extra certificate authority for the relay."""
-    timeout_s: Seconds = 30.0
-    """Each step up to the end of the message."""
-    final_reply_timeout_s: Seconds = 600.0
+    timeout_s: Annotated[float, Field(gt=0, le=30)] = 30.0
+    """Each step up to the end of the message. Both limits keep a whole send below what a worker may take for one."""
+    final_reply_timeout_s: Annotated[float, Field(gt=0, le=600)] = 600.0
     """Waiting for the answer after the final dot (RFC 5321 4.5.3.2.6: ten minutes; shorter makes more doubt)."""
 
 

@@ -79,6 +79,9 @@ class Sender:
             return await self._recover(seen)
         if seen.status is not Status.PENDING:
             return Verdict(seen.status, seen.last_error_code)
+        if seen.unwanted_code is not None:
+            skip = partial(deliveries.skip_waiting, event_id=seen.event_id, code=seen.unwanted_code)
+            return await self._store.write(seen.event_id, skip)
         if seen.wait_s > 0:
             return Verdict(Status.PENDING, seen.last_error_code, seen.wait_s)
         channel = self._channels.get(seen.channel)
@@ -174,6 +177,7 @@ def _message(seen: Loaded) -> Message:
     snapshot = Snapshot.from_json(seen.snapshot)
     return Message(
         event_id=seen.event_id,
+        tenant=seen.tenant,
         delivery_id=seen.delivery_id,
         kind=seen.kind.value,
         occurred_at=rfc3339(seen.created_at) or "",

@@ -18,13 +18,15 @@ from store.database import Stores
 
 VERSION = "0.1.0"
 
+ROUTERS = (tasks.router, approvals.router, outbox.router, health.router, metrics.router)
+
 PUBLIC_ROUTES = frozenset(
     {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/oauth2-redirect"}
 )
 """Routes that ask for no token; every other one must name its permission."""
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer} for status in (400, 401, 403, 404, 409, 413, 422, 503)
+    status: {"model": ErrorAnswer} for status in (400, 401, 403, 404, 409, 413, 415, 422, 503)
 }
 
 
@@ -43,8 +45,8 @@ def create_app(settings: Settings, stores: Stores, *, nudge: Callable[[], None] 
     app.state.reach = Reach(settings, stores, nudge)
     app.state.metrics = Metrics(stores)
     app.state.max_body_bytes = settings.api.max_body_bytes
-    for module in (tasks, approvals, outbox, health, metrics):
-        app.include_router(module.router)
+    for router in ROUTERS:
+        app.include_router(router)
     errors.install(app)
     app.add_middleware(Observed, metrics=app.state.metrics)
     return app

@@ -62,7 +62,7 @@ class Verifier:
                 options={"require": ["exp", "sub"], "verify_aud": self._settings.audience is not None},
             )
             return _actor(claims)
-        except (jwt.PyJWTError, ValidationError, ValueError, RecursionError):
+        except (jwt.PyJWTError, ValidationError, ValueError, TypeError, RecursionError):
             raise _unauthenticated() from None
 
     def _key_for(self, token: str) -> Any:

@@ -58,10 +58,18 @@ class StrictRoute(APIRoute):
             _refuse_broken_path(request)
             strict = StrictRequest(request.scope, request.receive)
             if reads_body:
+                _refuse_other_types(request)
                 await strict.json()
             return await handle(strict)
 
         return strictly
+
+
+def _refuse_other_types(request: Request) -> None:
+    """A body may come without a type; one that says it is something else than JSON is a caller's mistake."""
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise Rejected(415, "unsupported_media_type", "The Content-Type must be application/json.")
 
 
 def _refuse_broken_path(request: Request) -> None:

@@ -12,6 +12,7 @@ class Message:
     """One delivery's content, frozen at acceptance; every retry is given an equal one."""
 
     event_id: str
+    tenant: str
     delivery_id: str
     kind: str
     occurred_at: str

@@ -32,7 +32,7 @@ class WebhookChannel:
     async def prepare(self, message: Message) -> Prepared:
         """Renders, reads the secrets and pins the address."""
         body = _body(message)
-        keys = self._keys(message.secret_ref or self._default_secret)
+        keys = self._keys(message.tenant, message.secret_ref or self._default_secret)
         target = await self._guard.target(message.destination, Scope.RECIPIENT)
 
         async def send() -> Outcome:
@@ -44,9 +44,9 @@ class WebhookChannel:
         """Closes every connection still open."""
         await self._exchange.close()
 
-    def _keys(self, name: str | None) -> tuple[bytes, ...]:
+    def _keys(self, tenant: str, name: str | None) -> tuple[bytes, ...]:
         try:
-            return signing.keys(self._secrets.live(name))
+            return signing.keys(self._secrets.live(tenant, name))
         except signing.MalformedSecret:
             raise NotSendable(not_sent("secret_malformed", scope=Scope.CONFIG)) from None
 

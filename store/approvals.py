@@ -55,7 +55,7 @@ def decide(connection: Connection, tenant: str, approval_id: str, decision: Appr
     pending = and_(_is(tenant, approval_id), approvals.c.status == ApprovalStatus.PENDING.value)
     decided = update(approvals).where(pending).values(status=decision.value, decided_at=found.now)
     if connection.execute(decided).rowcount == 1:
-        deliveries.skip_pending(connection, prompt, "approval_decided")
+        deliveries.call_off(connection, prompt, "approval_decided")
         return Recorded(decision, ref, created=True)
     present = ApprovalStatus(_look(connection, tenant, approval_id).status)
     if present is not decision:

@@ -41,6 +41,8 @@ class Loaded:
     cycle_attempts: int
     next_attempt_at: int | None
     last_error_code: str | None
+    unwanted_code: str | None
+    """Why nobody needs the event any more; None while it is wanted."""
 
     @property
     def wait_s(self) -> float:
@@ -99,6 +101,7 @@ def load(connection: Connection, delivery_id: str) -> Loaded | None:
             events_table.c.kind,
             events_table.c.snapshot,
             events_table.c.created_at,
+            events_table.c.unwanted_code,
             deliveries.c.delivery_id,
             deliveries.c.channel,
             deliveries.c.destination,
@@ -133,6 +136,7 @@ def load(connection: Connection, delivery_id: str) -> Loaded | None:
         row.cycle_attempts,
         row.next_attempt_at,
         row.last_error_code,
+        row.unwanted_code,
     )
 
 
@@ -257,8 +261,14 @@ def refuse(connection: Connection, seen: Loaded, result: Result) -> Verdict | No
     return Verdict(status, _shown_code(result.outcome), result.delay_s)
 
 
-def skip_pending(connection: Connection, event_id: str, code: str) -> None:
-    """Ends what has not left yet: nobody needs it any more. What is being sent keeps its true outcome."""
+def call_off(connection: Connection, event_id: str, code: str) -> None:
+    """Marks an event as no longer wanted and ends what has not left yet; what is being sent keeps its true outcome."""
+    connection.execute(update(events_table).where(events_table.c.event_id == event_id).values(unwanted_code=code))
+    skip_waiting(connection, event_id, code)
+
+
+def skip_waiting(connection: Connection, event_id: str, code: str) -> None:
+    """Ends every delivery of the event that waits for an attempt."""
     event = lock_event(connection, event_id)
     if event is None:
         return

@@ -46,6 +46,7 @@ events = _table(
     Column("updated_at", Micros, nullable=False),
     Column("completed_at", Micros),
     Column("watch_at", Micros, nullable=False),
+    Column("unwanted_code", Word),
     Index("events_by_tenant", "tenant", "created_at", "event_id"),
     Index("events_to_watch", "status", "watch_at"),
 )

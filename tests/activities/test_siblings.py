@@ -26,6 +26,7 @@ async def test_the_last_to_end_lets_all_go(monkeypatch: pytest.MonkeyPatch) -> N
             left.append(number)
 
     running = [asyncio.create_task(activity(number)) for number in range(3)]
+    await asyncio.sleep(0)  # all three begin
     for number in range(2):
         go[number].set()
         await asyncio.wait(running, timeout=0.02)

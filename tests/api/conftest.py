@@ -35,3 +35,14 @@ def client(api: Served) -> Iterator[httpx.Client]:
     """A client that may do everything, in tenant `t`."""
     with api.client() as client:
         yield client
+
+
+@pytest.fixture
+def sqlite_api(tmp_path: Path) -> Iterator[Served]:
+    """An application whose database does not matter."""
+    stores = Stores.open(f"sqlite:///{tmp_path}/a.db", f"sqlite:///{tmp_path}/a.db", connections=4)
+    migrate.upgrade(stores.state)
+    settings = load(state_database_url=f"sqlite:///{tmp_path}/a.db", auth={"secret": SECRET})
+    with served(settings, stores) as one:
+        yield one
+    stores.close()

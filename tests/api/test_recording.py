@@ -50,7 +50,7 @@ def test_fifty_at_once_are_one_event(api: Served, client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("where", ["taskId", "runId"])
 def test_keys_that_look_alike_are_different_events(api: Served, client: httpx.Client, where: str) -> None:
-    keys = ["abc", "ABC", "ábc", "abc ", "😀", "😁", "a/b", "a%2Fb", "a?b", "a#b", "a.b", "..", "a_b"]
+    keys = ["abc", "ABC", "ábc", "abc ", "😀", "😁", "a/b", "a%2Fb", "a?b", "a#b", "a.b", "a_b"]
     found = set()
     for key in keys:
         task, run = (key, "r") if where == "taskId" else ("t", key)

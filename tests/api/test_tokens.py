@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from fastapi.routing import APIRoute
 
-from api.app import PUBLIC_ROUTES, create_app
+from api.app import PUBLIC_ROUTES, ROUTERS, create_app
 from api.auth import permission_of
 from settings import SettingsError, load
 from store import migrate
@@ -39,25 +38,14 @@ def unsigned(header: dict[str, Any], payload: dict[str, Any]) -> str:
     return b".".join([*parts, b"AAAA"]).decode()
 
 
-@pytest.fixture
-def sqlite_api(tmp_path: Path) -> Iterator[Served]:
-    """An application whose database does not matter."""
-    stores = Stores.open(f"sqlite:///{tmp_path}/a.db", f"sqlite:///{tmp_path}/a.db", connections=4)
-    migrate.upgrade(stores.state)
-    settings = load(state_database_url=f"sqlite:///{tmp_path}/a.db", auth={"secret": SECRET})
-    with served(settings, stores) as one:
-        yield one
-    stores.close()
-
-
 BROKEN = {
     "garbage": "garbage",
     "three dots": "a.b.c",
     "odd bytes": "\xe9\xe9",
     "expired": jwt.encode(claims(exp=datetime.now(UTC) - timedelta(hours=1)), SECRET),
     "another key": jwt.encode(claims(), SECRET[::-1]),
-    "no algorithm": jwt.encode(claims(), None, algorithm="none"),
-    "another algorithm": jwt.encode(claims(), SECRET, algorithm="HS512"),
+    "no algorithm": unsigned({"alg": "none"}, claims(exp=9_999_999_999)),
+    "another algorithm": jwt.encode(claims(), SECRET * 2, algorithm="HS512"),
     "an RS256 header": unsigned({"alg": "RS256"}, claims(exp=9_999_999_999)),
     "a deep header": base64.urlsafe_b64encode(b"[" * 50_000).decode().rstrip("=") + ".e30.AAAA",
     "no expiry": jwt.encode(claims(exp=None), SECRET),
@@ -73,25 +61,25 @@ BROKEN = {
 
 @pytest.mark.parametrize("token", BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_token_is_401_before_the_body_is_looked_at(sqlite_api: Served, token: str) -> None:
-    headers = {"Authorization": f"Bearer {token}".encode("latin-1")}
+    headers = httpx.Headers([(b"Authorization", f"Bearer {token}".encode("latin-1"))])
     answer = httpx.put(f"{sqlite_api.url}/api/tasks/x", content=b"{", headers=headers, trust_env=False)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthenticated")
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic dTpw", f"Token {SECRET}"])
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Basic dTpw", f"Token {SECRET}"])
 def test_no_token_is_401(sqlite_api: Served, header: str | None) -> None:
     headers = {} if header is None else {"Authorization": header}
     assert httpx.get(f"{sqlite_api.url}{LIST}", headers=headers, trust_env=False).status_code == 401
 
 
-def routes(api: Served) -> list[APIRoute]:
-    """Every route of the application."""
-    return [route for route in create_app(api.settings, api.stores).routes if isinstance(route, APIRoute)]
+def routes() -> list[APIRoute]:
+    """Every route of the application that is not FastAPI's own."""
+    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
 
 
-def test_every_route_names_its_permission_or_is_public(sqlite_api: Served) -> None:
-    found = routes(sqlite_api)
+def test_every_route_names_its_permission_or_is_public() -> None:
+    found = routes()
     assert len(found) >= 9
     for route in found:
         named = [p for part in route.dependant.dependencies if (p := permission_of(part.call))]
@@ -99,12 +87,12 @@ def test_every_route_names_its_permission_or_is_public(sqlite_api: Served) -> No
 
 
 def test_every_guarded_route_asks_for_exactly_its_permission(sqlite_api: Served) -> None:
-    for route in routes(sqlite_api):
+    for route in routes():
         if route.path in PUBLIC_ROUTES:
             continue
         (needed,) = [p for part in route.dependant.dependencies if (p := permission_of(part.call))]
         path = route.path.replace("{taskId:path}", "x").replace("{approvalId:path}", "x").replace("{event_id}", "x")
-        for method in route.methods:
+        for method in route.methods or ():
             with sqlite_api.client(permissions=[p for p in EVERYTHING if p != needed]) as client:
                 assert client.request(method, path).status_code == 403, route.path
             with sqlite_api.client(permissions=[needed]) as client:

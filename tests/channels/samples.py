@@ -9,6 +9,7 @@ from domain.outcome import Outcome, OutcomeKind, Stage
 
 MESSAGE = Message(
     event_id="k7_notification_42",
+    tenant="acme",
     delivery_id="delivery-42",
     kind="user_notification",
     occurred_at="2026-03-04T05:06:07Z",

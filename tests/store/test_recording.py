@@ -4,17 +4,32 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 
 from domain.approval import ApprovalStatus, NewApproval
 from domain.errors import Conflict, NotFound
 from domain.kinds import Kind
 from domain.task import TaskStatus
-from store import approvals, tasks
+from store import approvals, migrate, tasks
+from store import deliveries as deliveries_of_store
 from store.database import Database
 from store.schema import approvals as approvals_table
 from store.schema import deliveries, events, intents, metadata, task_runs
-from tests.store.scenes import DELIVERED, EMAIL, UNCERTAIN, WEBHOOK, WECOM, history, part, report, send
+from tests.store.scenes import (
+    DELIVERED,
+    EMAIL,
+    TRANSIENT,
+    UNCERTAIN,
+    WEBHOOK,
+    WECOM,
+    claim,
+    history,
+    load,
+    part,
+    report,
+    send,
+    settle,
+)
 
 
 def counts(database: Database) -> dict[str, int]:
@@ -139,6 +154,27 @@ def test_a_decision_does_not_touch_a_prompt_that_has_left(database: Database, ou
     before = history(database, event).event.status
     database.write(partial(approvals.decide, tenant="t", approval_id="a-1", decision=ApprovalStatus.APPROVED))
     assert history(database, event).event.status is before
+
+
+def test_a_prompt_that_was_being_sent_is_not_tried_again(database: Database) -> None:
+    event = database.write(partial(approvals.open_approval, new=approval())).event.event_id
+    seen = load(database, part(database, event, "email").delivery_id)
+    token = claim(database, seen)
+    assert token
+    database.write(partial(approvals.decide, tenant="t", approval_id="a-1", decision=ApprovalStatus.APPROVED))
+    assert settle(database, seen, token, TRANSIENT).status == "pending"
+    assert load(database, seen.delivery_id).unwanted_code == "approval_decided"
+    database.write(partial(deliveries_of_store.skip_waiting, event_id=event, code="approval_decided"))
+    assert history(database, event).event.status == "skipped"
+
+
+def test_a_database_of_a_newer_release_lacks_nothing(database: Database) -> None:
+    def newer(connection: Connection) -> None:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+
+    database.write(newer)
+    assert migrate.missing(database) == []
+    migrate.upgrade(database)
 
 
 def test_an_unknown_approval_is_not_found(database: Database) -> None:

@@ -28,6 +28,8 @@ from tests.workflows.script import (
 from workflows import calls
 from workflows.calls import DecideInput, DecideResult, DeliverResult
 
+pytestmark = pytest.mark.slow
+
 CONFIRM = {
     "channel": "channel-a",
     "expected_status": "uncertain",
@@ -47,8 +49,8 @@ def sends(delivery_id: str, generation: int) -> DecideResult:
 
 async def details(handle: Handle) -> str:
     """What the Temporal Web UI shows of a run."""
-    metadata = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
-    return metadata.current_details
+    metadata: WorkflowMetadata = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    return str(metadata.current_details)
 
 
 async def shows(handle: Handle, text: str) -> None:
@@ -71,9 +73,7 @@ async def test_an_event_ends_when_every_delivery_has_ended(client: Client) -> No
     script = Script()
     async with on_stage(client, script) as stage:
         handle = await stage.start(ref("a"), ref("b"), ref("c"))
-        assert await handle.result() == dict.fromkeys(
-            ["channel-a/a", "channel-b/b", "channel-c/c"], COMPLETED.status
-        )
+        assert await handle.result() == dict.fromkeys(["channel-a/a", "channel-b/b", "channel-c/c"], COMPLETED.status)
     assert script.asked == {"a": [0], "b": [0], "c": [0]}
 
 
@@ -346,7 +346,7 @@ async def test_a_decision_is_heard_after_a_week(skipping: WorkflowEnvironment) -
 
 
 async def test_hours_between_attempts_cost_no_history(skipping: WorkflowEnvironment) -> None:
-    script = Script({"a": [transient(timedelta(hours=12))] * 5 + [COMPLETED]})
+    script = Script({"a": [*[transient(timedelta(hours=12))] * 5, COMPLETED]})
     async with on_stage(skipping.client, script) as stage:
         begun = await skipping.get_current_time()
         handle = await stage.start(ref("a"))

@@ -112,6 +112,7 @@ def upgrade() -> None:
         sa.Column("updated_at", Micros, nullable=False),
         sa.Column("completed_at", Micros, nullable=True),
         sa.Column("watch_at", Micros, nullable=False),
+        sa.Column("unwanted_code", Key(length=64), nullable=True),
         sa.PrimaryKeyConstraint("event_id"),
         mysql_charset="utf8mb4",
         mysql_collate="utf8mb4_bin",
