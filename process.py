@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
+import uvloop
+
 from domain.errors import TidingsError
 from settings import SettingsError
 
@@ -37,7 +39,8 @@ def stop_signal() -> asyncio.Event:
 
 def _outcome(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     try:
-        return asyncio.run(main())
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(main())
     except (Refused, SettingsError, TidingsError) as error:
         print(f"tidings: {error}", file=sys.stderr)
         return 1

@@ -82,7 +82,7 @@ class TemporalServer:
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=errors,
                     env={name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")},
-                    process_group=0,  # Ctrl-C at the terminal is for us; we stop the server last, in our own time
+                    start_new_session=True,  # Ctrl-C at the terminal is for us; the server is stopped last
                     preexec_fn=tied_to(os.getpid()),
                 )
             except FileNotFoundError:

@@ -87,6 +87,8 @@ class Stage:
     client: Client
     task_queue: str
     script: Script
+    patience: timedelta = timedelta(seconds=30)
+    """How long a run may take, so that one which never ends fails its test."""
 
     async def start(self, *refs: DeliveryRef, search_attributes: bool = False, signal: object = None) -> Handle:
         """Starts an event, with a first signal when one is given."""
@@ -96,6 +98,7 @@ class Stage:
             EventInput(event_id, list(refs), search_attributes),
             id=event_id,
             task_queue=self.task_queue,
+            execution_timeout=self.patience,
             start_signal=calls.RESOLVE if signal else None,
             start_signal_args=[signal] if signal else [],
         )

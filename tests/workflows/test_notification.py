@@ -336,6 +336,7 @@ async def test_a_resent_delivery_replaces_its_failure(client: Client) -> None:
 async def test_a_decision_is_heard_after_a_week(skipping: WorkflowEnvironment) -> None:
     script = Script({"a": [UNCERTAIN]}, lambda order: settles("a"))
     async with on_stage(skipping.client, script) as stage:
+        stage.patience = timedelta(days=30)
         handle = await stage.start(ref("a"), ref("b"))
         await stage.asked("a", 1)
         await skipping.sleep(timedelta(days=7))
@@ -348,6 +349,7 @@ async def test_a_decision_is_heard_after_a_week(skipping: WorkflowEnvironment) -
 async def test_hours_between_attempts_cost_no_history(skipping: WorkflowEnvironment) -> None:
     script = Script({"a": [*[transient(timedelta(hours=12))] * 5, COMPLETED]})
     async with on_stage(skipping.client, script) as stage:
+        stage.patience = timedelta(days=30)
         begun = await skipping.get_current_time()
         handle = await stage.start(ref("a"))
         assert await handle.result() == {"channel-a/a": "completed"}
