@@ -36,6 +36,8 @@ MAX_POISON_DELAY_S = 300.0
 POLL_GROWTH = 1.2
 """How fast polling slows down when nothing comes: from busy to idle in about two seconds."""
 
+_ACTIONS = frozenset(Action)
+
 _UNREACHABLE = frozenset(
     {
         RPCStatusCode.UNAVAILABLE,
@@ -67,7 +69,7 @@ class Relay:
         self._settings = settings
         self._task_queue = task_queue
         self._search_attributes = True
-        self._work = asyncio.Event()
+        self._work = {database: asyncio.Event() for database in store.stores.each()}
         self._loop = asyncio.get_running_loop()
 
     def without_search_attributes(self) -> None:
@@ -76,8 +78,9 @@ class Relay:
 
     def nudge(self) -> None:
         """Says that an intent was committed; callable from any thread, costs nothing when the relay is busy."""
-        if not self._work.is_set() and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._work.set)
+        for work in self._work.values():
+            if not work.is_set() and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(work.set)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relays and sweeps until `stop` is set; what it has accepted by then is finished first."""
@@ -89,18 +92,18 @@ class Relay:
     async def _relay(self, database: Database, stop: asyncio.Event) -> None:
         pause_s = self._settings.busy_poll_s
         while not stop.is_set():
-            self._work.clear()
+            self._work[database].clear()
             try:
                 found, reached = await self._carry_batch(database)
             except StoreUnavailable:
                 found, reached = 0, False
                 LOG.warning("store_unavailable")
             if not reached:
-                await self._pause(UNREACHABLE_PAUSE_S, stop, wake_early=False)
+                await _pause(UNREACHABLE_PAUSE_S, stop)
             elif found:
                 pause_s = self._settings.busy_poll_s
             else:
-                await self._pause(pause_s, stop, wake_early=True)
+                await _pause(pause_s, stop, self._work[database])
                 pause_s = min(pause_s * POLL_GROWTH, self._settings.idle_poll_s)
 
     async def _carry_batch(self, database: Database) -> tuple[int, bool]:
@@ -128,6 +131,10 @@ class Relay:
             await self._store.run(database.write, give_back)
 
     async def _carry(self, intent: Intent, result: _Round) -> None:
+        if intent.action not in _ACTIONS:
+            LOG.warning("unknown_action", extra={"event_id": intent.event_id})
+            result.refused.append(intent)
+            return
         try:
             await self._ask_temporal(intent)
         except WorkflowAlreadyStartedError:
@@ -165,8 +172,8 @@ class Relay:
         compare-and-set on status and generation, is what keeps a second run from sending anything again.
         """
         refs = [DeliveryRef(d.delivery_id, d.channel, d.generation) for d in intent.deliveries]
-        first = intent.action is Action.START
-        decide = intent.action is Action.DECIDE
+        first = intent.action == Action.START
+        decide = intent.action == Action.DECIDE
         await self._client.start_workflow(
             calls.WORKFLOW,
             EventInput(intent.event_id, refs, search_attributes),
@@ -179,7 +186,7 @@ class Relay:
             start_signal=calls.RESOLVE if decide else None,
             start_signal_args=[{"decision_id": intent.decision_id}] if decide else [],
             search_attributes=_attributes(intent) if search_attributes else None,
-            static_summary=f"{intent.kind.value}: {', '.join(ref.channel for ref in refs)}",
+            static_summary=f"{intent.kind}: {', '.join(ref.channel for ref in refs)}",
             request_eager_start=not decide,
             rpc_timeout=RPC_TIMEOUT,
         )
@@ -195,17 +202,17 @@ class Relay:
                     self.nudge()
             except StoreUnavailable:
                 LOG.warning("store_unavailable")
-            await self._pause(settings.sweep_every_s, stop, wake_early=False)
+            await _pause(settings.sweep_every_s, stop)
 
-    async def _pause(self, seconds: float, stop: asyncio.Event, *, wake_early: bool) -> None:
-        waits = [asyncio.create_task(stop.wait())]
-        if wake_early:
-            waits.append(asyncio.create_task(self._work.wait()))
-        try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+
+async def _pause(seconds: float, *events: asyncio.Event) -> None:
+    """Waits, unless one of the events comes first."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def _attributes(intent: Intent) -> TypedSearchAttributes:
@@ -213,7 +220,7 @@ def _attributes(intent: Intent) -> TypedSearchAttributes:
     return TypedSearchAttributes(
         [
             SearchAttributePair(calls.TENANT, digest(intent.tenant)),
-            SearchAttributePair(calls.KIND, intent.kind.value),
+            SearchAttributePair(calls.KIND, intent.kind),
             SearchAttributePair(calls.STATE, calls.STATE_OPEN),
         ]
     )

@@ -13,7 +13,7 @@ from store import decisions
 from store.decisions import Applied
 from store.threads import StoreThreads
 from workflows import calls
-from workflows.calls import DecideInput, DecideResult, DeliveryRef
+from workflows.calls import DecideInput, DecideResult, DeliveryEnd, DeliveryRef
 
 W = TypeVar("W", Verdict, Status)
 
@@ -37,7 +37,8 @@ class Decide:
         except TidingsError as refusal:
             return DecideResult(accepted=False, reason=refusal.code)
         refs = [DeliveryRef(d.delivery_id, d.channel, d.generation) for d in applied.to_send]
-        return DecideResult(accepted=True, to_send=refs, settled=list(applied.settled))
+        ends = [DeliveryEnd(end.delivery_id, end.channel, end.status.value) for end in applied.settled]
+        return DecideResult(accepted=True, to_send=refs, settled=ends)
 
 
 def _apply(connection: Connection, order: DecideInput) -> Applied:

@@ -16,7 +16,7 @@ from typing import Any
 
 from activities.lease import Lease
 from channels.port import Channel, Message, Prepared
-from domain.errors import NotSendable, StoreUnavailable
+from domain.errors import NotFound, NotSendable, StoreUnavailable
 from domain.event import Snapshot
 from domain.lifecycle import Status
 from domain.outcome import Outcome, OutcomeKind, Scope, Stage, not_sent
@@ -63,7 +63,7 @@ class Sender:
         `pending` and `processing` mean: come back after `delay_s`. Raises StoreUnavailable.
         """
         for _ in range(MAX_READS):
-            seen = await self._store.read(order.event_id, partial(deliveries.load, delivery_id=order.delivery_id))
+            seen = await self._load(order)
             if seen is None or seen.generation < order.generation:
                 LOG.error("unknown_delivery", extra={"event_id": order.event_id})
                 return Verdict(Status.FAILED, "unknown_delivery")
@@ -72,6 +72,12 @@ class Sender:
             if verdict := await self._step(seen):
                 return verdict
         return CONTENDED
+
+    async def _load(self, order: Order) -> Loaded | None:
+        try:
+            return await self._store.read(order.event_id, partial(deliveries.load, delivery_id=order.delivery_id))
+        except NotFound:
+            return None
 
     async def _step(self, seen: Loaded) -> Verdict | None:
         """One move from what was read; None when it must be read again."""

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import time
+from typing import cast
 
 from process import run_main, stop_signal
 
@@ -29,8 +30,7 @@ class _Http(asyncio.Protocol):
         self._read = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         self._read += data
@@ -69,9 +69,8 @@ class _Smtp(asyncio.Protocol):
         self._in_content = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(b"220 bench\r\n")
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.write(b"220 bench\r\n")
 
     def data_received(self, data: bytes) -> None:
         self._read += data

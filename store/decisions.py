@@ -17,13 +17,22 @@ from store.schema import events as events_table
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """A delivery that a decision ended."""
+
+    delivery_id: str
+    channel: str
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """What a decision did."""
 
     event_status: Status
     to_send: tuple[OpenDelivery, ...]
     """Deliveries that are open again, each under its new generation."""
-    settled: tuple[str, ...]
+    settled: tuple[Settled, ...]
     """Deliveries that the decision ended."""
 
 
@@ -54,7 +63,13 @@ def apply(connection: Connection, decision: Decision) -> Applied:
 def recorded(connection: Connection, event_id: str, decision_id: str) -> Applied | None:
     """What a decision of this event did, or None when it was never recorded."""
     query = (
-        select(decisions.c.delivery_id, decisions.c.verdict, decisions.c.generation, deliveries.c.channel)
+        select(
+            decisions.c.delivery_id,
+            decisions.c.verdict,
+            decisions.c.new_status,
+            decisions.c.generation,
+            deliveries.c.channel,
+        )
         .join(deliveries, deliveries.c.delivery_id == decisions.c.delivery_id)
         .where(decisions.c.decision_id == decision_id, decisions.c.event_id == event_id)
         .order_by(deliveries.c.position)
@@ -63,13 +78,13 @@ def recorded(connection: Connection, event_id: str, decision_id: str) -> Applied
     return _applied(connection, event_id, rows) if rows else None
 
 
-def _applied(connection: Connection, event_id: str, rows: Sequence[Row[Any, Any, Any, Any]]) -> Applied:
+def _applied(connection: Connection, event_id: str, rows: Sequence[Row[Any, Any, Any, Any, Any]]) -> Applied:
     status = connection.scalars(select(events_table.c.status).where(events_table.c.event_id == event_id)).one()
     resend = Verdict(rows[0].verdict) is Verdict.RESEND
     return Applied(
         Status(status),
         tuple(OpenDelivery(row.delivery_id, row.channel, row.generation) for row in rows) if resend else (),
-        () if resend else tuple(row.delivery_id for row in rows),
+        () if resend else tuple(Settled(row.delivery_id, row.channel, Status(row.new_status)) for row in rows),
     )
 
 

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from domain.kinds import Kind
 from domain.lifecycle import FINAL, Status
 from store.clock import db_now, micros
 from store.schema import deliveries, events, intents
@@ -41,8 +40,9 @@ class Intent:
     intent_id: int
     event_id: str
     tenant: str
-    kind: Kind
-    action: Action
+    kind: str
+    action: str
+    """An `Action`, or a word of a newer release, which this one leaves to it."""
     decision_id: str | None
     tries: int
     deliveries: tuple[OpenDelivery, ...]
@@ -131,8 +131,8 @@ def _held(connection: Connection, token: str) -> list[Intent]:
             row.intent_id,
             row.event_id,
             row.tenant,
-            Kind(row.kind),
-            Action(row.action),
+            row.kind,
+            row.action,
             row.decision_id,
             row.tries,
             open_ones,

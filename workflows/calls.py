@@ -53,6 +53,15 @@ class DeliveryRef:
 
 
 @dataclass(frozen=True)
+class DeliveryEnd:
+    """A delivery that a decision ended, and how."""
+
+    delivery_id: str
+    channel: str
+    status: str
+
+
+@dataclass(frozen=True)
 class EventInput:
     """The workflow's argument: ids only."""
 
@@ -98,4 +107,4 @@ class DecideResult:
     reason: str = ""
     """Why it was refused; a code of ours."""
     to_send: list[DeliveryRef] = field(default_factory=list)
-    settled: list[str] = field(default_factory=list)
+    settled: list[DeliveryEnd] = field(default_factory=list)

@@ -55,9 +55,10 @@ class Notification:
         )
         if not answer.accepted:
             return self._refused(answer.reason)
-        for delivery_id in answer.settled:
-            self._generations.pop(delivery_id, None)  # an answer of before the decision, still on its way, is moot
-            self._unpark(delivery_id)
+        for end in answer.settled:
+            self._generations.pop(end.delivery_id, None)  # an answer of before the decision, still on its way, is moot
+            self._ended[f"{end.channel}/{end.delivery_id}"] = end.status
+            self._unpark(end.delivery_id)
         for ref in answer.to_send:
             self._unpark(ref.delivery_id)
             self._launch(ref)

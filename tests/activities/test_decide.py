@@ -13,7 +13,7 @@ from store import decisions
 from store.database import Database
 from store.threads import StoreThreads
 from tests.store.scenes import EMAIL, UNCERTAIN, WEBHOOK, history, part, record, send
-from workflows.calls import DecideInput, DecideResult, DeliveryRef
+from workflows.calls import DecideInput, DecideResult, DeliveryEnd, DeliveryRef
 
 RESEND = {
     "channel": "webhook",
@@ -55,7 +55,9 @@ async def test_other_decisions_settle(
     store: StoreThreads, database: Database, event_id: str, decision: str, status: Status
 ) -> None:
     answer = await decide(store, event_id, RESEND | {"decision": decision})
-    assert answer == DecideResult(accepted=True, settled=[part(database, event_id).delivery_id])
+    assert answer == DecideResult(
+        accepted=True, settled=[DeliveryEnd(part(database, event_id).delivery_id, "webhook", status.value)]
+    )
     assert part(database, event_id).status is status
 
 

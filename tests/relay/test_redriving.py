@@ -90,7 +90,7 @@ async def test_a_decision_that_ends_an_event_sends_nothing(post: Post) -> None:
     async with post.sending(channel):
         post.start()
         await post.carried()
-        await post.run_is(event_id, COMPLETED)
+        await post.run_is(event_id, FAILED)
     assert channel.sent == []
 
 

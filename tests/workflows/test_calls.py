@@ -5,7 +5,15 @@ from dataclasses import fields
 import pytest
 
 from workflows import calls
-from workflows.calls import DecideInput, DecideResult, DeliverInput, DeliverResult, DeliveryRef, EventInput
+from workflows.calls import (
+    DecideInput,
+    DecideResult,
+    DeliverInput,
+    DeliverResult,
+    DeliveryEnd,
+    DeliveryRef,
+    EventInput,
+)
 
 
 def test_names_are_what_histories_remember() -> None:
@@ -27,6 +35,7 @@ def test_names_are_what_histories_remember() -> None:
     ("shape", "names"),
     [
         (DeliveryRef, ["delivery_id", "channel", "generation"]),
+        (DeliveryEnd, ["delivery_id", "channel", "status"]),
         (EventInput, ["event_id", "deliveries", "search_attributes"]),
         (DeliverInput, ["event_id", "delivery_id", "generation"]),
         (DeliverResult, ["status", "code"]),

@@ -26,7 +26,7 @@ from tests.workflows.script import (
     transient,
 )
 from workflows import calls
-from workflows.calls import DecideInput, DecideResult, DeliverResult
+from workflows.calls import DecideInput, DecideResult, DeliverResult, DeliveryEnd
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,8 @@ CONFIRM = {
 
 
 def settles(*delivery_ids: str) -> DecideResult:
-    return DecideResult(accepted=True, settled=list(delivery_ids))
+    ends = [DeliveryEnd(delivery_id, "channel-a", "completed") for delivery_id in delivery_ids]
+    return DecideResult(accepted=True, settled=ends)
 
 
 def sends(delivery_id: str, generation: int) -> DecideResult:
@@ -83,7 +84,7 @@ async def test_it_runs_inside_the_sandbox_too(client: Client) -> None:
         handle = await stage.start(ref("a"), ref("b"), search_attributes=True)
         await stage.asked("a", 1)
         await handle.signal(calls.RESOLVE, CONFIRM)
-        assert await handle.result() == {"channel-b/b": "completed"}
+        assert await handle.result() == {"channel-a/a": "completed", "channel-b/b": "completed"}
 
 
 async def test_an_event_without_open_deliveries_ends_at_once(client: Client) -> None:
@@ -147,7 +148,7 @@ async def test_an_uncertain_delivery_parks_where_people_look(client: Client) -> 
 
         await eventually(listed)
         await handle.signal(calls.RESOLVE, CONFIRM)
-        assert await handle.result() == {"channel-b/b": "completed"}
+        assert await handle.result() == {"channel-a/a": "completed", "channel-b/b": "completed"}
         await eventually(unlisted)
         assert (await details(handle)) == "Nothing waits for a decision."
 
@@ -261,7 +262,7 @@ async def test_two_decisions_about_two_deliveries_both_count(client: Client) -> 
         await shows(handle, "channel-b")
         await handle.signal(calls.RESOLVE, {"channel": "a"})
         await handle.signal(calls.RESOLVE, {"channel": "b"})
-        assert await handle.result() == {"channel-b/b": "completed"}
+        assert await handle.result() == {"channel-a/a": "completed", "channel-b/b": "completed"}
     assert script.asked == {"a": [0], "b": [0, 1]}
 
 
@@ -293,7 +294,7 @@ async def test_a_decision_overtakes_the_answer_it_is_about(client: Client) -> No
         await eventually_decided(script, 1)
         await eventually(partial(decision_reported, handle))
         decided.set()
-        assert await handle.result() == {}
+        assert await handle.result() == {"channel-a/a": "completed"}
 
 
 async def decision_reported(handle: Handle) -> bool:
@@ -330,7 +331,7 @@ async def test_a_resent_delivery_replaces_its_failure(client: Client) -> None:
         await stage.asked("a", 2)
         script.decide = lambda order: settles("b")
         await handle.signal(calls.RESOLVE, {"decision_id": "d-2"})
-        assert await handle.result() == {"channel-a/a": "completed"}
+        assert await handle.result() == {"channel-a/a": "completed", "channel-a/b": "completed"}
 
 
 async def test_a_decision_is_heard_after_a_week(skipping: WorkflowEnvironment) -> None:
@@ -342,7 +343,7 @@ async def test_a_decision_is_heard_after_a_week(skipping: WorkflowEnvironment) -
         await skipping.sleep(timedelta(days=7))
         assert await running(handle)
         await handle.signal(calls.RESOLVE, CONFIRM)
-        assert await handle.result() == {"channel-b/b": "completed"}
+        assert await handle.result() == {"channel-a/a": "completed", "channel-b/b": "completed"}
     assert script.asked == {"a": [0], "b": [0]}
 
 
