@@ -111,7 +111,7 @@ class Relay:
         token = uuid.uuid4().hex
         settings = self._settings
         claim = partial(intents.claim, token=token, lease_s=settings.lease_s, limit=settings.batch)
-        batch = await self._store.run(database.write, claim)
+        batch = await self._store.run(database, claim)
         if not batch:
             return 0, True
         result = _Round()
@@ -121,14 +121,14 @@ class Relay:
 
     async def _finish(self, database: Database, token: str, result: _Round) -> None:
         if result.carried:
-            await self._store.run(database.write, partial(intents.done, token=token, intent_ids=result.carried))
+            await self._store.run(database, partial(intents.done, token=token, intent_ids=result.carried))
         if result.unreachable:
             give_back = partial(intents.release, token=token, intent_ids=result.unreachable, delay_s=0.0)
-            await self._store.run(database.write, give_back)
+            await self._store.run(database, give_back)
         for intent in result.refused:
             delay_s = min(MAX_POISON_DELAY_S, 2.0**intent.tries)
             give_back = partial(intents.release, token=token, intent_ids=[intent.intent_id], delay_s=delay_s)
-            await self._store.run(database.write, give_back)
+            await self._store.run(database, give_back)
 
     async def _carry(self, intent: Intent, result: _Round) -> None:
         if intent.action not in _ACTIONS:
@@ -197,7 +197,7 @@ class Relay:
         queue = partial(watch.queue_stale, stale_s=settings.stale_after_s, limit=settings.sweep_batch)
         while not stop.is_set():
             try:
-                if found := await self._store.run(database.write, queue):
+                if found := await self._store.run(database, queue):
                     LOG.info("sweep", extra={"restarts": found})
                     self.nudge()
             except StoreUnavailable:

@@ -82,8 +82,8 @@ class WorkerSettings(_Section):
     """The worker process."""
 
     max_concurrent_deliveries: Annotated[int, Field(ge=1, le=5_000)] = 100
-    store_threads: Annotated[int, Field(ge=1, le=256)] = 8
-    """Threads, and so database connections, for the store."""
+    store_threads: Annotated[int, Field(ge=1, le=256)] = 2
+    """Threads, and so connections, for each database. Few are fast: what waits is committed together."""
     lease_s: Annotated[float, Field(ge=2, le=3_600)] = 30.0
     """How long a claim holds without renewal; a dead worker's delivery is retaken after at most this."""
     drain_s: Annotated[float, Field(ge=1, le=3_600)] = 60.0

@@ -31,7 +31,7 @@ class Decide:
     async def run(self, order: DecideInput) -> DecideResult:
         """Applies the decision once, however often it is asked."""
         try:
-            applied = await self._store.write(order.event_id, partial(_apply, order=order))
+            applied = await self._store.of_event(order.event_id, partial(_apply, order=order))
         except StoreUnavailable:
             raise
         except TidingsError as refusal:

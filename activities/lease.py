@@ -24,7 +24,7 @@ class Lease:
     async def take(self) -> bool:
         """Commits `sending`; False when somebody else was first."""
         self._asked_at = _awake_or_asleep()
-        return await self._store.write(self._claim.event_id, partial(deliveries.claim, wish=self._claim))
+        return await self._store.of_event(self._claim.event_id, partial(deliveries.claim, wish=self._claim))
 
     def overdue(self) -> bool:
         """Whether this process was stopped so long since asking that a successor may hold the delivery."""
@@ -51,7 +51,7 @@ class Lease:
         claim = self._claim
         renew = partial(deliveries.renew, delivery_id=claim.delivery_id, token=claim.token, lease_s=claim.lease_s)
         try:
-            await self._store.write(claim.event_id, renew)
+            await self._store.of_event(claim.event_id, renew)
         except StoreUnavailable:
             return  # the lease runs out by itself; settling will find out
 

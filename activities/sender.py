@@ -75,7 +75,7 @@ class Sender:
 
     async def _load(self, order: Order) -> Loaded | None:
         try:
-            return await self._store.read(order.event_id, partial(deliveries.load, delivery_id=order.delivery_id))
+            return await self._store.of_event(order.event_id, partial(deliveries.load, delivery_id=order.delivery_id))
         except NotFound:
             return None
 
@@ -87,7 +87,7 @@ class Sender:
             return Verdict(seen.status, seen.last_error_code)
         if seen.unwanted_code is not None:
             skip = partial(deliveries.skip_waiting, event_id=seen.event_id, code=seen.unwanted_code)
-            return await self._store.write(seen.event_id, skip)
+            return await self._store.of_event(seen.event_id, skip)
         if seen.wait_s > 0:
             return Verdict(Status.PENDING, seen.last_error_code, seen.wait_s)
         channel = self._channels.get(seen.channel)
@@ -141,7 +141,7 @@ class Sender:
         give_up = time.monotonic() + SETTLE_PATIENCE_S
         while True:
             try:
-                return await self._store.write(result.event_id, partial(deliveries.settle, result=result))
+                return await self._store.of_event(result.event_id, partial(deliveries.settle, result=result))
             except StoreUnavailable:
                 if time.monotonic() > give_up:
                     raise
@@ -155,12 +155,12 @@ class Sender:
             native=channel.native if channel else True,
             max_attempts=self._schedule.max_attempts,
         )
-        verdict = await self._store.write(seen.event_id, recover)
+        verdict = await self._store.of_event(seen.event_id, recover)
         return None if verdict and verdict.status is Status.PENDING else verdict
 
     async def _refuse(self, seen: Loaded, outcome: Outcome, *, native: bool) -> Verdict | None:
         result = self._result(seen, uuid.uuid4().hex, outcome, native=native)
-        return await self._store.write(seen.event_id, partial(deliveries.refuse, seen=seen, result=result))
+        return await self._store.of_event(seen.event_id, partial(deliveries.refuse, seen=seen, result=result))
 
     def _result(self, seen: Loaded, token: str, outcome: Outcome, *, native: bool) -> Result:
         attempts = seen.cycle_attempts + 1

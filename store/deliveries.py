@@ -5,7 +5,7 @@ Every change is a compare-and-set on what the caller saw: status and generation 
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from domain.kinds import Kind
 from domain.lifecycle import Move, Status, after
@@ -13,12 +13,101 @@ from domain.outcome import Outcome, OutcomeKind, Stage
 from domain.sending import move_after_lost_lease, move_for
 from store import events
 from store.clock import SECOND, db_now, micros
+from store.columns import Micros
 from store.locking import LockedDelivery, LockedEvent, lock_event
 from store.schema import attempts, deliveries
 from store.schema import events as events_table
 
 LEASE_EXPIRED = "lease_expired"
 """Code of an attempt whose sender vanished between `sending` and its outcome."""
+
+
+_LOAD = (
+    select(
+        db_now().label("now"),
+        events_table.c.event_id,
+        events_table.c.tenant,
+        events_table.c.kind,
+        events_table.c.snapshot,
+        events_table.c.created_at,
+        events_table.c.unwanted_code,
+        deliveries.c.delivery_id,
+        deliveries.c.channel,
+        deliveries.c.destination,
+        deliveries.c.secret_ref,
+        deliveries.c.status,
+        deliveries.c.generation,
+        deliveries.c.total_attempts,
+        deliveries.c.cycle_attempts,
+        deliveries.c.next_attempt_at,
+        deliveries.c.last_error_code,
+    )
+    .join(deliveries, deliveries.c.event_id == events_table.c.event_id)
+    .where(deliveries.c.delivery_id == bindparam("delivery"))
+)
+_CLAIM_EVENT = (
+    update(events_table)
+    .where(events_table.c.event_id == bindparam("event"), events_table.c.status == Status.PENDING.value)
+    .values(status=Status.PROCESSING.value, updated_at=db_now())
+)
+_CLAIM = (
+    update(deliveries)
+    .where(
+        deliveries.c.delivery_id == bindparam("delivery"),
+        deliveries.c.generation == bindparam("seen_generation"),
+        deliveries.c.status == Status.PENDING.value,
+        deliveries.c.total_attempts == bindparam("seen_attempts"),
+    )
+    .values(
+        status=after(Status.PENDING, Move.CLAIM).value,
+        lease_token=bindparam("token"),
+        lease_until=db_now() + bindparam("lease", type_=Micros),
+        cycle_attempts=deliveries.c.cycle_attempts + 1,
+        total_attempts=bindparam("number"),
+        next_attempt_at=None,
+        provider=bindparam("by"),
+        payload_hash=bindparam("hash"),
+        updated_at=db_now(),
+    )
+)
+_BEGIN_ATTEMPT = insert(attempts).values(
+    token=bindparam("token"),
+    event_id=bindparam("event_id"),
+    delivery_id=bindparam("delivery_id"),
+    generation=bindparam("generation"),
+    number=bindparam("number"),
+    provider=bindparam("provider"),
+    started_at=db_now(),
+)
+_CLOSE = (
+    update(deliveries)
+    .where(deliveries.c.delivery_id == bindparam("delivery"))
+    .values(
+        status=bindparam("to"),
+        lease_token=None,
+        lease_until=None,
+        cycle_attempts=bindparam("cycle"),
+        total_attempts=bindparam("total"),
+        next_attempt_at=bindparam("again_at"),
+        last_error_code=bindparam("error"),
+        provider_message_id=bindparam("message_id"),
+        delivered_at=bindparam("delivered"),
+        updated_at=bindparam("now"),
+    )
+)
+_END_ATTEMPT = (
+    update(attempts)
+    .where(attempts.c.token == bindparam("of_token"))
+    .values(
+        {
+            name: bindparam(name)
+            for name in (
+                *("outcome", "stage", "code", "scope", "http_status"),
+                *("provider_message_id", "status_after", "ended_at"),
+            )
+        }
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +182,7 @@ class Result:
 
 def load(connection: Connection, delivery_id: str) -> Loaded | None:
     """Reads what a send needs; None when the store does not know the delivery, which must stop the send."""
-    query = (
-        select(
-            db_now().label("now"),
-            events_table.c.event_id,
-            events_table.c.tenant,
-            events_table.c.kind,
-            events_table.c.snapshot,
-            events_table.c.created_at,
-            events_table.c.unwanted_code,
-            deliveries.c.delivery_id,
-            deliveries.c.channel,
-            deliveries.c.destination,
-            deliveries.c.secret_ref,
-            deliveries.c.status,
-            deliveries.c.generation,
-            deliveries.c.total_attempts,
-            deliveries.c.cycle_attempts,
-            deliveries.c.next_attempt_at,
-            deliveries.c.last_error_code,
-        )
-        .join(deliveries, deliveries.c.event_id == events_table.c.event_id)
-        .where(deliveries.c.delivery_id == delivery_id)
-    )
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_LOAD, {"delivery": delivery_id}).one_or_none()
     if row is None:
         return None
     return Loaded(
@@ -142,43 +208,33 @@ def load(connection: Connection, delivery_id: str) -> Loaded | None:
 
 def claim(connection: Connection, wish: Claim) -> bool:
     """Takes the lease and writes the attempt as `sending`; False when the delivery is no longer as it was seen."""
-    pending_event = (events_table.c.event_id == wish.event_id, events_table.c.status == Status.PENDING.value)
-    connection.execute(
-        update(events_table).where(*pending_event).values(status=Status.PROCESSING.value, updated_at=db_now())
-    )
+    connection.execute(_CLAIM_EVENT, {"event": wish.event_id})
     taken = connection.execute(
-        update(deliveries)
-        .where(
-            deliveries.c.delivery_id == wish.delivery_id,
-            deliveries.c.generation == wish.generation,
-            deliveries.c.status == Status.PENDING.value,
-            deliveries.c.total_attempts == wish.number - 1,
-        )
-        .values(
-            status=after(Status.PENDING, Move.CLAIM).value,
-            lease_token=wish.token,
-            lease_until=db_now() + micros(wish.lease_s),
-            cycle_attempts=deliveries.c.cycle_attempts + 1,
-            total_attempts=wish.number,
-            next_attempt_at=None,
-            provider=wish.provider,
-            payload_hash=wish.payload_hash,
-            updated_at=db_now(),
-        )
+        _CLAIM,
+        {
+            "delivery": wish.delivery_id,
+            "seen_generation": wish.generation,
+            "seen_attempts": wish.number - 1,
+            "token": wish.token,
+            "lease": micros(wish.lease_s),
+            "number": wish.number,
+            "by": wish.provider,
+            "hash": wish.payload_hash,
+        },
     )
     if taken.rowcount == 0:
         held = select(deliveries.c.delivery_id).where(deliveries.c.lease_token == wish.token)
         return connection.scalar(held.where(deliveries.c.delivery_id == wish.delivery_id)) is not None
     connection.execute(
-        insert(attempts).values(
-            token=wish.token,
-            event_id=wish.event_id,
-            delivery_id=wish.delivery_id,
-            generation=wish.generation,
-            number=wish.number,
-            provider=wish.provider,
-            started_at=db_now(),
-        )
+        _BEGIN_ATTEMPT,
+        {
+            "token": wish.token,
+            "event_id": wish.event_id,
+            "delivery_id": wish.delivery_id,
+            "generation": wish.generation,
+            "number": wish.number,
+            "provider": wish.provider,
+        },
     )
     return True
 
@@ -298,27 +354,25 @@ def _close(
     again = status is Status.PENDING
     step = 0 if counted else 1
     connection.execute(
-        update(deliveries)
-        .where(deliveries.c.delivery_id == delivery.delivery_id)
-        .values(
-            status=status.value,
-            lease_token=None,
-            lease_until=None,
-            cycle_attempts=delivery.cycle_attempts + step,
-            total_attempts=delivery.total_attempts + step,
-            next_attempt_at=event.now + micros(delay_s) if again else None,
-            last_error_code=_shown_code(outcome),
-            provider_message_id=outcome.provider_message_id,
-            delivered_at=event.now if status is Status.COMPLETED else None,
-            updated_at=event.now,
-        )
+        _CLOSE,
+        {
+            "delivery": delivery.delivery_id,
+            "to": status.value,
+            "cycle": delivery.cycle_attempts + step,
+            "total": delivery.total_attempts + step,
+            "again_at": event.now + micros(delay_s) if again else None,
+            "error": _shown_code(outcome),
+            "message_id": outcome.provider_message_id,
+            "delivered": event.now if status is Status.COMPLETED else None,
+            "now": event.now,
+        },
     )
     events.follow(connection, event, {delivery.delivery_id: status})
     return status
 
 
 def _end_attempt(connection: Connection, token: str, outcome: Outcome, status: Status, now: int) -> None:
-    connection.execute(update(attempts).where(attempts.c.token == token).values(**_ending(outcome, status, now)))
+    connection.execute(_END_ATTEMPT, {"of_token": token, **_ending(outcome, status, now)})
 
 
 def _ending(outcome: Outcome, status: Status, now: int) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Recording an event with its deliveries and start intent, and keeping its status in step with them."""
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from domain.event import EventRef, NewEvent
 from domain.identity import delivery_id
@@ -11,6 +11,14 @@ from store.clock import SECOND
 from store.locking import LockedEvent
 from store.schema import deliveries, events
 
+_ADD_EVENT = insert(events)
+_ADD_DELIVERIES = insert(deliveries)
+_FOLLOW = (
+    update(events)
+    .where(events.c.event_id == bindparam("event"))
+    .values(status=bindparam("to"), updated_at=bindparam("now"), completed_at=bindparam("ended"))
+)
+
 START_GRACE_S = 20
 """An event that nothing touched for this long after its acceptance is started again by the sweep."""
 
@@ -18,7 +26,7 @@ START_GRACE_S = 20
 def add(connection: Connection, now: int, new: NewEvent) -> EventRef:
     """Records an event that is known not to exist yet; a race for the same id fails and is run again by the caller."""
     connection.execute(
-        insert(events),
+        _ADD_EVENT,
         {
             "event_id": new.event_id,
             "tenant": new.tenant,
@@ -31,7 +39,7 @@ def add(connection: Connection, now: int, new: NewEvent) -> EventRef:
             "watch_at": now + START_GRACE_S * SECOND,
         },
     )
-    connection.execute(insert(deliveries), _delivery_rows(now, new))
+    connection.execute(_ADD_DELIVERIES, _delivery_rows(now, new))
     intents.add(connection, now, new.event_id, intents.Action.START)
     return EventRef(new.event_id, new.kind)
 
@@ -48,11 +56,7 @@ def follow(connection: Connection, event: LockedEvent, changed: dict[str, Status
     status = event_status(event.statuses_with(changed))
     if status is not event.status:
         ended = event.now if status in FINAL else None
-        connection.execute(
-            update(events)
-            .where(events.c.event_id == event.event_id)
-            .values(status=status.value, updated_at=event.now, completed_at=ended)
-        )
+        connection.execute(_FOLLOW, {"event": event.event_id, "to": status.value, "now": event.now, "ended": ended})
     return status
 
 

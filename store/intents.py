@@ -6,11 +6,44 @@ A row is gone once it was carried; the event keeps the history.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from domain.lifecycle import FINAL, Status
 from store.clock import db_now, micros
+from store.columns import Micros
 from store.schema import deliveries, events, intents
+
+_ADD = insert(intents)
+_AVAILABLE = (
+    select(intents.c.intent_id)
+    .where(intents.c.available_at <= db_now())
+    .order_by(intents.c.available_at, intents.c.intent_id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_LEASE = (
+    update(intents)
+    .where(intents.c.intent_id.in_(bindparam("ids", expanding=True)))
+    .values(lease_token=bindparam("token"), available_at=db_now() + bindparam("lease", type_=Micros))
+)
+_HELD = (
+    select(
+        intents,
+        events.c.tenant,
+        events.c.kind,
+        deliveries.c.delivery_id,
+        deliveries.c.channel,
+        deliveries.c.generation,
+        deliveries.c.status,
+    )
+    .join(events, events.c.event_id == intents.c.event_id)
+    .join(deliveries, deliveries.c.event_id == intents.c.event_id)
+    .where(intents.c.lease_token == bindparam("token"))
+    .order_by(intents.c.intent_id, deliveries.c.position)
+)
+_DONE = delete(intents).where(
+    intents.c.intent_id.in_(bindparam("ids", expanding=True)), intents.c.lease_token == bindparam("token")
+)
 
 
 class Action(StrEnum):
@@ -51,7 +84,7 @@ class Intent:
 def add(connection: Connection, now: int, event_id: str, action: Action, decision_id: str | None = None) -> None:
     """Queues an intent, available at once."""
     connection.execute(
-        insert(intents),
+        _ADD,
         {
             "event_id": event_id,
             "action": action.value,
@@ -78,7 +111,7 @@ def claim(connection: Connection, token: str, lease_s: float, limit: int) -> lis
 def done(connection: Connection, token: str, intent_ids: list[int]) -> None:
     """Removes carried intents; one that another token holds by now stays."""
     if intent_ids:
-        connection.execute(delete(intents).where(intents.c.intent_id.in_(intent_ids), intents.c.lease_token == token))
+        connection.execute(_DONE, {"token": token, "ids": intent_ids})
 
 
 def release(connection: Connection, token: str, intent_ids: list[int], delay_s: float) -> None:
@@ -92,37 +125,14 @@ def release(connection: Connection, token: str, intent_ids: list[int], delay_s: 
 
 
 def _take(connection: Connection, token: str, lease_s: float, limit: int) -> None:
-    available = (
-        select(intents.c.intent_id)
-        .where(intents.c.available_at <= db_now())
-        .order_by(intents.c.available_at, intents.c.intent_id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    ids = list(connection.scalars(available))
+    ids = list(connection.scalars(_AVAILABLE, {"limit": limit}))
     if ids:
-        leased = update(intents).where(intents.c.intent_id.in_(ids))
-        connection.execute(leased.values(lease_token=token, available_at=db_now() + micros(lease_s)))
+        connection.execute(_LEASE, {"ids": ids, "token": token, "lease": micros(lease_s)})
 
 
 def _held(connection: Connection, token: str) -> list[Intent]:
-    query = (
-        select(
-            intents,
-            events.c.tenant,
-            events.c.kind,
-            deliveries.c.delivery_id,
-            deliveries.c.channel,
-            deliveries.c.generation,
-            deliveries.c.status,
-        )
-        .join(events, events.c.event_id == intents.c.event_id)
-        .join(deliveries, deliveries.c.event_id == intents.c.event_id)
-        .where(intents.c.lease_token == token)
-        .order_by(intents.c.intent_id, deliveries.c.position)
-    )
     held: dict[int, Intent] = {}
-    for row in connection.execute(query):
+    for row in connection.execute(_HELD, {"token": token}):
         known = held.get(row.intent_id)
         open_ones = known.deliveries if known else ()
         if Status(row.status) not in FINAL:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, and_, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, insert, select, update
 
 from domain.errors import Conflict
 from domain.event import EventRef
@@ -11,6 +11,26 @@ from store import events
 from store.clock import db_now
 from store.schema import events as events_table
 from store.schema import task_runs
+
+_RUN = and_(
+    task_runs.c.tenant == bindparam("its_tenant"),
+    task_runs.c.task_id == bindparam("its_task"),
+    task_runs.c.run_id == bindparam("its_run"),
+)
+_LOOK = select(
+    db_now().label("now"),
+    select(task_runs.c.status).where(_RUN).scalar_subquery().label("status"),
+    select(events_table.c.event_id)
+    .where(events_table.c.event_id == bindparam("event"))
+    .scalar_subquery()
+    .label("event_id"),
+)
+_INSERT = insert(task_runs)
+_ADVANCE = (
+    update(task_runs)
+    .where(_RUN, task_runs.c.status == TaskStatus.RUNNING.value)
+    .values(status=bindparam("to"), updated_at=bindparam("now"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +59,13 @@ def record(connection: Connection, report: RunReport) -> Recorded:
 
 def _look(connection: Connection, report: RunReport) -> Row[tuple[int, str | None, str | None]]:
     """The time, the run's status and its delivery event's id if that exists, in one round trip."""
-    status = select(task_runs.c.status).where(
-        task_runs.c.tenant == report.tenant, task_runs.c.task_id == report.task_id, task_runs.c.run_id == report.run_id
-    )
-    delivery = select(events_table.c.event_id).where(events_table.c.event_id == report.delivery_event_id)
-    query = select(
-        db_now().label("now"),
-        status.scalar_subquery().label("status"),
-        delivery.scalar_subquery().label("event_id"),
-    )
-    return connection.execute(query).one()
+    run = {"its_tenant": report.tenant, "its_task": report.task_id, "its_run": report.run_id}
+    return connection.execute(_LOOK, {**run, "event": report.delivery_event_id}).one()
 
 
 def _insert(connection: Connection, now: int, report: RunReport) -> None:
     connection.execute(
-        insert(task_runs),
+        _INSERT,
         {
             "tenant": report.tenant,
             "task_id": report.task_id,
@@ -67,14 +79,8 @@ def _insert(connection: Connection, now: int, report: RunReport) -> None:
 
 
 def _advance(connection: Connection, now: int, report: RunReport) -> bool:
-    running = and_(
-        task_runs.c.tenant == report.tenant,
-        task_runs.c.task_id == report.task_id,
-        task_runs.c.run_id == report.run_id,
-        task_runs.c.status == TaskStatus.RUNNING.value,
-    )
-    moved = connection.execute(update(task_runs).where(running).values(status=report.status.value, updated_at=now))
-    return moved.rowcount == 1
+    run = {"its_tenant": report.tenant, "its_task": report.task_id, "its_run": report.run_id}
+    return connection.execute(_ADVANCE, {**run, "to": report.status.value, "now": now}).rowcount == 1
 
 
 def _repeated(connection: Connection, report: RunReport, recorded: str | TaskStatus) -> Recorded:

@@ -50,9 +50,9 @@ class TestOneEvent:
         assert each(measured[0], Purpose.ACCEPT) == [1] * EVENTS
 
     def test_a_delivery_writes_twice_and_reads_once(self, measured: tuple[list[Cost], Transactions]) -> None:
-        assert each(measured[0], Purpose.CLAIM) == [len(CHANNELS)] * EVENTS
-        assert each(measured[0], Purpose.SETTLE) == [len(CHANNELS)] * EVENTS
-        assert max(each(measured[0], Purpose.READ)) <= len(CHANNELS)
+        # At most: what comes while another transaction is under way is committed together with it.
+        for kind in (Purpose.CLAIM, Purpose.SETTLE, Purpose.READ):
+            assert max(each(measured[0], kind)) <= len(CHANNELS)
 
     def test_the_relay_takes_it_and_is_done_with_it(self, measured: tuple[list[Cost], Transactions]) -> None:
         assert max(each(measured[0], Purpose.RELAY)) <= 2
@@ -67,9 +67,9 @@ class TestManyAtOnce:
         _, burst = measured
         assert burst.count[Purpose.RELAY] + burst.count[Purpose.POLL] < AT_ONCE
 
-    def test_every_delivery_still_has_its_own_transactions(self, measured: tuple[list[Cost], Transactions]) -> None:
+    def test_deliveries_share_transactions(self, measured: tuple[list[Cost], Transactions]) -> None:
         _, burst = measured
-        assert burst.count[Purpose.CLAIM] == burst.count[Purpose.SETTLE] == AT_ONCE * len(CHANNELS)
+        assert burst.count[Purpose.CLAIM] + burst.count[Purpose.SETTLE] < AT_ONCE * len(CHANNELS)
 
 
 @pytest.mark.parametrize(
