@@ -36,7 +36,9 @@ class Company:
     def check(self) -> None:
         """Lets the waiting go when nobody else is still sending."""
         if self.waiting >= self.running:
-            self._all_here.set()
+            # Not at once: the last to come would report first, and the server would have woken the workflow before
+            # the others' reports were on their way.
+            asyncio.get_running_loop().call_soon(self._all_here.set)
             self._all_here = asyncio.Event()
 
 

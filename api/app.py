@@ -38,6 +38,7 @@ def create_app(settings: Settings, stores: Stores, *, nudge: Callable[[], None] 
         description="Durable notification delivery: what may have gone out waits for an operator.",
         redoc_url=None,
         strict_content_type=False,
+        redirect_slashes=False,  # a redirect would repeat the Host header, which is the caller's word
         responses=_ERRORS,
         lifespan=_lifespan,
     )

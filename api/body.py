@@ -2,12 +2,14 @@
 
 import json
 import math
-from collections.abc import Callable, Coroutine
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
 
 from api.auth import authorise, permission_of
 from api.errors import Rejected
@@ -15,6 +17,8 @@ from api.errors import Rejected
 MAX_DEPTH = 64
 MAX_DIGITS = 1_000
 """Longest number: JSON has no limit, Python's and other readers' have."""
+
+_BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class StrictRequest(Request):
@@ -34,13 +38,20 @@ class StrictRequest(Request):
         if not hasattr(self, "_body"):
             limit: int = self.app.state.max_body_bytes
             chunks, size = [], 0
-            async for chunk in self.stream():
+            async for chunk in self._chunks():
                 size += len(chunk)
                 if size > limit:
                     raise Rejected(413, "body_too_large", f"The body may have at most {limit} bytes.")
                 chunks.append(chunk)
             self._body = b"".join(chunks)
         return self._body
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self.stream():
+                yield chunk
+        except ClientDisconnect:
+            raise Rejected(400, "body_incomplete", "The body ended before its length.") from None
 
 
 class StrictRoute(APIRoute):
@@ -73,8 +84,10 @@ def _refuse_other_types(request: Request) -> None:
 
 
 def _refuse_broken_path(request: Request) -> None:
-    """Two paths that are not UTF-8 would decode to the same text, and so name the same object."""
+    """Two paths with broken escapes would decode to the same text, and so name the same object."""
     raw: bytes = request.scope.get("raw_path") or b""
+    if _BROKEN_ESCAPE.search(raw):
+        raise Rejected(400, "invalid_path", "The path has an incomplete percent escape.")
     try:
         unquote_to_bytes(raw).decode("utf-8")
     except UnicodeDecodeError:

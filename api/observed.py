@@ -19,9 +19,15 @@ class Observed:
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "(none)")
-                status = f"{message['status'] // 100}xx"
-                self._metrics.requests.labels(scope["method"], route, status).inc()
+                self._count(scope, message["status"])
             await send(message)
 
-        await self._app(scope, receive, counted)
+        try:
+            await self._app(scope, receive, counted)
+        except Exception:
+            self._count(scope, 500)  # the answer is written outside of us
+            raise
+
+    def _count(self, scope: Scope, status: int) -> None:
+        route = getattr(scope.get("route"), "path", "(none)")
+        self._metrics.requests.labels(scope["method"], route, f"{status // 100}xx").inc()

@@ -29,6 +29,7 @@ class Served:
         self.stores = stores
         self.port = port
         self.nudges = 0
+        self.app = create_app(settings, stores, nudge=self.nudge)
 
     @property
     def url(self) -> str:
@@ -63,11 +64,10 @@ def served(settings: Settings, stores: Stores) -> Iterator[Served]:
     """Serves until the block ends."""
     (port,) = free_ports(1)
     one = Served(settings, stores, port)
-    app = create_app(settings, stores, nudge=one.nudge)
     listening, loop = threading.Event(), asyncio.new_event_loop()
     stop = asyncio.Event()
     thread = threading.Thread(
-        target=lambda: loop.run_until_complete(serve(app, "127.0.0.1", port, stop, listening=listening.set))
+        target=lambda: loop.run_until_complete(serve(one.app, "127.0.0.1", port, stop, listening=listening.set))
     )
     thread.start()
     try:

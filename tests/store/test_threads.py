@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -37,7 +37,10 @@ def numbers(database: Database) -> list[int]:
     return database.read(lambda connection: list(connection.scalars(text("SELECT n FROM numbers ORDER BY n"))))
 
 
-async def held_back(store: StoreThreads, database: Database, works: list[object]) -> list[object]:
+Work = Callable[[Connection], int | None]
+
+
+async def held_back(store: StoreThreads, database: Database, works: list[Work]) -> list[int | None | BaseException]:
     """Everything is asked for while one transaction is under way, so that it waits together."""
     begun, release = threading.Event(), threading.Event()
 
@@ -47,7 +50,7 @@ async def held_back(store: StoreThreads, database: Database, works: list[object]
 
     holding = asyncio.create_task(store.run(database, hold))
     await asyncio.to_thread(begun.wait, 10)
-    asked = [asyncio.create_task(store.run(database, work)) for work in works]  # type: ignore[arg-type]
+    asked = [asyncio.create_task(store.run(database, work)) for work in works]
     await asyncio.sleep(0)
     release.set()
     await holding
