@@ -5,109 +5,20 @@ Every change is a compare-and-set on what the caller saw: status and generation 
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from domain.kinds import Kind
 from domain.lifecycle import Move, Status, after
 from domain.outcome import Outcome, OutcomeKind, Stage
 from domain.sending import move_after_lost_lease, move_for
-from store import events
+from store import delivery_sql, events
 from store.clock import SECOND, db_now, micros
-from store.columns import Micros
 from store.locking import LockedDelivery, LockedEvent, lock_event
 from store.schema import attempts, deliveries
 from store.schema import events as events_table
 
 LEASE_EXPIRED = "lease_expired"
 """Code of an attempt whose sender vanished between `sending` and its outcome."""
-
-
-_LOAD = (
-    select(
-        db_now().label("now"),
-        events_table.c.event_id,
-        events_table.c.tenant,
-        events_table.c.kind,
-        events_table.c.snapshot,
-        events_table.c.created_at,
-        events_table.c.unwanted_code,
-        deliveries.c.delivery_id,
-        deliveries.c.channel,
-        deliveries.c.destination,
-        deliveries.c.secret_ref,
-        deliveries.c.status,
-        deliveries.c.generation,
-        deliveries.c.total_attempts,
-        deliveries.c.cycle_attempts,
-        deliveries.c.next_attempt_at,
-        deliveries.c.last_error_code,
-    )
-    .join(deliveries, deliveries.c.event_id == events_table.c.event_id)
-    .where(deliveries.c.delivery_id == bindparam("delivery"))
-)
-_CLAIM_EVENT = (
-    update(events_table)
-    .where(events_table.c.event_id == bindparam("event"), events_table.c.status == Status.PENDING.value)
-    .values(status=Status.PROCESSING.value, updated_at=db_now())
-)
-_CLAIM = (
-    update(deliveries)
-    .where(
-        deliveries.c.delivery_id == bindparam("delivery"),
-        deliveries.c.generation == bindparam("seen_generation"),
-        deliveries.c.status == Status.PENDING.value,
-        deliveries.c.total_attempts == bindparam("seen_attempts"),
-    )
-    .values(
-        status=after(Status.PENDING, Move.CLAIM).value,
-        lease_token=bindparam("token"),
-        lease_until=db_now() + bindparam("lease", type_=Micros),
-        cycle_attempts=deliveries.c.cycle_attempts + 1,
-        total_attempts=bindparam("number"),
-        next_attempt_at=None,
-        provider=bindparam("by"),
-        payload_hash=bindparam("hash"),
-        updated_at=db_now(),
-    )
-)
-_BEGIN_ATTEMPT = insert(attempts).values(
-    token=bindparam("token"),
-    event_id=bindparam("event_id"),
-    delivery_id=bindparam("delivery_id"),
-    generation=bindparam("generation"),
-    number=bindparam("number"),
-    provider=bindparam("provider"),
-    started_at=db_now(),
-)
-_CLOSE = (
-    update(deliveries)
-    .where(deliveries.c.delivery_id == bindparam("delivery"))
-    .values(
-        status=bindparam("to"),
-        lease_token=None,
-        lease_until=None,
-        cycle_attempts=bindparam("cycle"),
-        total_attempts=bindparam("total"),
-        next_attempt_at=bindparam("again_at"),
-        last_error_code=bindparam("error"),
-        provider_message_id=bindparam("message_id"),
-        delivered_at=bindparam("delivered"),
-        updated_at=bindparam("now"),
-    )
-)
-_END_ATTEMPT = (
-    update(attempts)
-    .where(attempts.c.token == bindparam("of_token"))
-    .values(
-        {
-            name: bindparam(name)
-            for name in (
-                *("outcome", "stage", "code", "scope", "http_status"),
-                *("provider_message_id", "status_after", "ended_at"),
-            )
-        }
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +93,7 @@ class Result:
 
 def load(connection: Connection, delivery_id: str) -> Loaded | None:
     """Reads what a send needs; None when the store does not know the delivery, which must stop the send."""
-    row = connection.execute(_LOAD, {"delivery": delivery_id}).one_or_none()
+    row = connection.execute(delivery_sql.LOAD, {"delivery": delivery_id}).one_or_none()
     if row is None:
         return None
     return Loaded(
@@ -208,9 +119,9 @@ def load(connection: Connection, delivery_id: str) -> Loaded | None:
 
 def claim(connection: Connection, wish: Claim) -> bool:
     """Takes the lease and writes the attempt as `sending`; False when the delivery is no longer as it was seen."""
-    connection.execute(_CLAIM_EVENT, {"event": wish.event_id})
+    connection.execute(delivery_sql.CLAIM_EVENT, {"event": wish.event_id})
     taken = connection.execute(
-        _CLAIM,
+        delivery_sql.CLAIM,
         {
             "delivery": wish.delivery_id,
             "seen_generation": wish.generation,
@@ -226,7 +137,7 @@ def claim(connection: Connection, wish: Claim) -> bool:
         held = select(deliveries.c.delivery_id).where(deliveries.c.lease_token == wish.token)
         return connection.scalar(held.where(deliveries.c.delivery_id == wish.delivery_id)) is not None
     connection.execute(
-        _BEGIN_ATTEMPT,
+        delivery_sql.BEGIN_ATTEMPT,
         {
             "token": wish.token,
             "event_id": wish.event_id,
@@ -354,7 +265,7 @@ def _close(
     again = status is Status.PENDING
     step = 0 if counted else 1
     connection.execute(
-        _CLOSE,
+        delivery_sql.CLOSE,
         {
             "delivery": delivery.delivery_id,
             "to": status.value,
@@ -372,7 +283,7 @@ def _close(
 
 
 def _end_attempt(connection: Connection, token: str, outcome: Outcome, status: Status, now: int) -> None:
-    connection.execute(_END_ATTEMPT, {"of_token": token, **_ending(outcome, status, now)})
+    connection.execute(delivery_sql.END_ATTEMPT, {"of_token": token, **_ending(outcome, status, now)})
 
 
 def _ending(outcome: Outcome, status: Status, now: int) -> dict[str, object]:

@@ -40,7 +40,7 @@ def numbers(database: Database) -> list[int]:
 Work = Callable[[Connection], int | None]
 
 
-async def held_back(store: StoreThreads, database: Database, works: list[Work]) -> list[int | None | BaseException]:
+async def held_back(store: StoreThreads, database: Database, works: list[Work]) -> list[int | BaseException | None]:
     """Everything is asked for while one transaction is under way, so that it waits together."""
     begun, release = threading.Event(), threading.Event()
 
