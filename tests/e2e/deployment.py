@@ -128,7 +128,7 @@ timeout_s = {send_timeout_s}
     def command(self, *words: str) -> str:
         """Runs a command of `tidings` to its end; what it printed."""
         done = subprocess.run(
-            _tidings(*words), env=self._environment(), cwd=self.directory, capture_output=True, timeout=60, check=False
+            tidings(*words), env=self._environment(), cwd=self.directory, capture_output=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
@@ -139,7 +139,7 @@ timeout_s = {send_timeout_s}
             with self.log.open("ab") as log:
                 begun = log.tell()
                 self.processes[name] = subprocess.Popen(
-                    _tidings(name), env=self._environment(), cwd=self.directory, stdout=log, stderr=log
+                    tidings(name), env=self._environment(), cwd=self.directory, stdout=log, stderr=log
                 )
             until(lambda begun=begun: b'"event": "ready"' in self.log.read_bytes()[begun:], f"{name} is ready")  # type: ignore[misc]
 
@@ -197,5 +197,6 @@ timeout_s = {send_timeout_s}
         }
 
 
-def _tidings(*words: str) -> list[str]:
+def tidings(*words: str) -> list[str]:
+    """The command line of one of our commands."""
     return [sys.executable, "-c", "import cli; cli.run()", *words]
