@@ -67,6 +67,7 @@ def deployment(
         temporal=temporal.address,
         wecom_url=shared_providers.wecom.url,
         smtp_port=shared_providers.smtp.port,
+        send_timeout_s=1.0,
     )
     with deployment:
         deployment.start("api", "worker")
