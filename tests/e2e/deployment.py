@@ -134,12 +134,12 @@ timeout_s = {send_timeout_s}
         return done.stdout.decode()
 
     def start(self, *names: str) -> None:
-        """Starts `api` or `worker`; returns when they serve."""
+        """Starts `api` or `worker` (or another worker, `worker-2`); returns when they serve."""
         for name in names:
             with self.log.open("ab") as log:
                 begun = log.tell()
                 self.processes[name] = subprocess.Popen(
-                    tidings(name), env=self._environment(), cwd=self.directory, stdout=log, stderr=log
+                    tidings(name.partition("-")[0]), env=self._environment(), cwd=self.directory, stdout=log, stderr=log
                 )
             until(lambda begun=begun: b'"event": "ready"' in self.log.read_bytes()[begun:], f"{name} is ready")  # type: ignore[misc]
 

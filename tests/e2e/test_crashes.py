@@ -3,6 +3,7 @@
 A dead worker is noticed by Temporal after its heartbeat timeout, and its delivery is retaken when the lease has ended.
 """
 
+import signal
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -207,6 +208,37 @@ def test_events_survive_the_loss_of_temporals_whole_database(tmp_path: Path) -> 
             assert deployment.resolve(doubtful, **order).status_code == 202
             deployment.reaches(doubtful, "completed")
             assert len(wecom.messages) == 2
+
+
+def test_a_worker_stopped_past_its_lease_changes_nothing_when_it_wakes(
+    tmp_path: Path, temporal: TemporalServer
+) -> None:
+    with (
+        in_thread(WeComServer()) as wecom,
+        deployed(tmp_path, temporal.address, wecom_url=wecom.url) as deployment,
+    ):
+        answered: list[bool] = []
+        slowly = answer(200, body=b'{"errcode":0,"msgid":"late"}', delay_s=1.0)
+        wecom.send_script.append(_once(slowly, answered))
+        event = deployment.report(**WECOM)
+        until(lambda: wecom.messages, "the message arrived")
+        stopped = deployment.processes["worker"]
+        stopped.send_signal(signal.SIGSTOP)
+        deployment.start("worker-2")
+        deployment.reaches(event, "uncertain")
+        until(lambda: answered, "the answer waits for the one that is stopped")
+        order = {"channel": "wecom", "expected_status": "uncertain", "decision": "abandon", "reason": "not there"}
+        assert deployment.resolve(event, **order).status_code == 202
+        stopped.send_signal(signal.SIGCONT)
+
+        def late() -> dict[str, Any] | None:
+            entries = [e for e in deployment.event(event)["timeline"] if e["type"] == "late_result"]
+            return entries[0] if entries else None
+
+        # It wakes past its own deadline too, so whether it still reads the answer is a matter of which it sees first.
+        assert until(late, "its result is kept as evidence")["outcome"] in ("delivered", "uncertain")
+        assert deployment.event(event)["status"] == "failed"
+    assert len(wecom.messages) == 1
 
 
 def test_a_graceful_stop_lets_a_send_finish(tmp_path: Path, temporal: TemporalServer) -> None:
