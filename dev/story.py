@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -30,9 +31,9 @@ def tell_addresses(addresses: Addresses, state: StateDir) -> None:
   Temporal frontend           {addresses.temporal}
   state and log               {state.path}
 
-  a token:                    tidings token --state-dir {_shown(state.path)} --tenant {TENANT} --subject me \\
+  a token:                    {_command()} token --state-dir {_shown(state.path)} --tenant {TENANT} --subject me \\
                                 --permission tasks:write --permission runs:read --permission runs:write
-  what is on its way:         tidings outbox list --state-dir {_shown(state.path)} --tenant {TENANT}
+  what is on its way:         {_command()} outbox list --state-dir {_shown(state.path)} --tenant {TENANT}
 
 ready""",
         flush=True,
@@ -94,6 +95,12 @@ def _client(addresses: Addresses, state: StateDir) -> httpx.AsyncClient:
     )
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.AsyncClient(base_url=addresses.api, headers=headers, trust_env=False)
+
+
+def _command() -> str:
+    """The command as this process was called, so that what is printed can be copied."""
+    called = Path(sys.argv[0])
+    return str(_shown(called.absolute())) if called.name == "tidings" and called.exists() else "tidings"
 
 
 def _shown(path: Path) -> Path:
