@@ -3,16 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Annotated, Any
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from pydantic import TypeAdapter, ValidationError
 
 from api.errors import Rejected
 from api.fields import CallerId
+from api.issuer import IssuerKeys
 from settings import AuthSettings, SettingsError
 
 PERMISSIONS = (
@@ -46,15 +49,16 @@ class Verifier:
         """Reads the key. Raises SettingsError when there is none, or one too weak to use."""
         self._settings = settings
         self._algorithms = ["RS256", "ES256"] if settings.public_key_file or settings.jwks_url else ["HS256"]
-        if settings.jwks_url is None:
-            self._key = _public_key(settings) if settings.public_key_file else signing_secret(settings)
+        self._issuer = IssuerKeys(settings.jwks_url) if settings.jwks_url else None
+        if self._issuer is None:
+            self._key: Any = _public_key(settings) if settings.public_key_file else signing_secret(settings)
 
-    def actor(self, token: str) -> Actor:
+    async def actor(self, token: str) -> Actor:
         """The token's actor. Raises Rejected with 401, or 503 while the issuer's keys cannot be fetched."""
         try:
             claims = jwt.decode(
                 token,
-                self._key_for(token),
+                await self._issuer.key_of(token) if self._issuer else self._key,
                 algorithms=self._algorithms,
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,
@@ -65,24 +69,8 @@ class Verifier:
         except (jwt.PyJWTError, ValidationError, ValueError, TypeError, RecursionError):
             raise _unauthenticated() from None
 
-    def _key_for(self, token: str) -> Any:
-        if self._settings.jwks_url is None:
-            return self._key
-        try:
-            return self._issuer.get_signing_key_from_jwt(token).key
-        except jwt.PyJWKClientConnectionError:
-            raise Rejected(
-                503, "auth_unavailable", "The issuer's keys cannot be fetched.", {"Retry-After": "1"}
-            ) from None
-        except jwt.PyJWKClientError:
-            raise _unauthenticated() from None
 
-    @cached_property
-    def _issuer(self) -> jwt.PyJWKClient:
-        return jwt.PyJWKClient(self._settings.jwks_url or "", cache_keys=True, lifespan=300, timeout=5)
-
-
-def authorise(request: Request, permission: str) -> Actor:
+async def authorise(request: Request, permission: str) -> Actor:
     """The request's actor. Raises Rejected: 401 without a valid token, 403 without the permission."""
     actor: Actor | None = getattr(request.state, "actor", None)
     if actor is None:
@@ -90,7 +78,7 @@ def authorise(request: Request, permission: str) -> Actor:
         if scheme.lower() != "bearer" or not token:
             raise _unauthenticated()
         verifier: Verifier = request.app.state.verifier
-        actor = request.state.actor = verifier.actor(token.strip())
+        actor = request.state.actor = await verifier.actor(token.strip())
     if permission not in actor.permissions:
         raise Rejected(403, "forbidden", f"This needs the permission {permission}.")
     return actor
@@ -101,8 +89,8 @@ def require(permission: str) -> Any:
     if permission not in PERMISSIONS:
         raise ValueError(permission)
 
-    def actor(request: Request, shown_in_openapi: Annotated[object, Depends(_bearer)]) -> Actor:
-        return authorise(request, permission)
+    async def actor(request: Request, shown_in_openapi: Annotated[object, Depends(_bearer)]) -> Actor:
+        return await authorise(request, permission)
 
     actor.permission = permission  # type: ignore[attr-defined]
     return Depends(actor)
@@ -136,12 +124,14 @@ def signing_secret(settings: AuthSettings) -> str:
     return secret
 
 
-def _public_key(settings: AuthSettings) -> str:
+def _public_key(settings: AuthSettings) -> PublicKeyTypes:
     assert settings.public_key_file is not None
     try:
-        return settings.public_key_file.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
+        return load_pem_public_key(settings.public_key_file.read_bytes())
+    except OSError:
         raise SettingsError(f"auth.public_key_file: cannot read {settings.public_key_file}") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise SettingsError(f"auth.public_key_file: no PEM public key in {settings.public_key_file}") from None
 
 
 def _actor(claims: dict[str, Any]) -> Actor:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
@@ -36,22 +36,20 @@ class StrictRequest(Request):
 
     async def _capped_body(self) -> bytes:
         if not hasattr(self, "_body"):
-            limit: int = self.app.state.max_body_bytes
-            chunks, size = [], 0
-            async for chunk in self._chunks():
-                size += len(chunk)
-                if size > limit:
-                    raise Rejected(413, "body_too_large", f"The body may have at most {limit} bytes.")
-                chunks.append(chunk)
-            self._body = b"".join(chunks)
+            try:
+                self._body = await self._read(self.app.state.max_body_bytes)
+            except ClientDisconnect:
+                raise Rejected(400, "body_incomplete", "The body ended before its length.") from None
         return self._body
 
-    async def _chunks(self) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in self.stream():
-                yield chunk
-        except ClientDisconnect:
-            raise Rejected(400, "body_incomplete", "The body ended before its length.") from None
+    async def _read(self, limit: int) -> bytes:
+        chunks, size = [], 0
+        async for chunk in self.stream():
+            size += len(chunk)
+            if size > limit:
+                raise Rejected(413, "body_too_large", f"The body may have at most {limit} bytes.")
+            chunks.append(chunk)
+        return b"".join(chunks)
 
 
 class StrictRoute(APIRoute):
@@ -65,7 +63,7 @@ class StrictRoute(APIRoute):
 
         async def strictly(request: Request) -> Response:
             for permission in permissions:
-                authorise(request, permission)
+                await authorise(request, permission)
             _refuse_broken_path(request)
             strict = StrictRequest(request.scope, request.receive)
             if reads_body:

@@ -18,8 +18,8 @@ router = APIRouter(prefix="/health", tags=["health"])
 
 
 @router.get("/live")
-def live() -> JSONResponse:
-    """The process serves requests."""
+async def live() -> JSONResponse:
+    """The process serves requests. In the event loop: threads that all wait for a database are no reason to end it."""
     return JSONResponse({"status": "live"})
 
 

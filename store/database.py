@@ -27,6 +27,9 @@ _READS_ONLY = {"tidings_reads_only": True}
 TRIES = 5
 """How often one transaction is tried: deadlock, lock wait, lost connection, a race for the same new key."""
 
+PATIENCE_S = 3
+"""How long a lock is waited for, and after how long nothing is tried again: callers wait, and fill every thread."""
+
 _RETRYABLE_MYSQL = frozenset({1205, 1213, 2006, 2013, 2014, 2055, 1927, 1158, 1159, 1160, 1161})
 _DUPLICATE_KEY_MYSQL = 1062
 
@@ -75,13 +78,14 @@ class Database:
 
 
 def _persistently(once: Callable[[], T]) -> T:
+    give_up = time.monotonic() + PATIENCE_S
     for tries_left in range(TRIES - 1, -1, -1):
         try:
             return once()
         except PoolTimeout:
             raise StoreUnavailable() from None
         except DBAPIError as error:
-            if tries_left == 0 or not _worth_another_try(error):
+            if tries_left == 0 or time.monotonic() > give_up or not _worth_another_try(error):
                 LOG.error("store_fault", extra={"error_type": type(error.orig).__name__, "code": _number(error)})
                 raise StoreUnavailable() from None
             time.sleep(random.uniform(0.01, 0.05) * (TRIES - tries_left))
@@ -128,6 +132,7 @@ def _mysql(url: str, connections: int) -> Engine:
     def _prepare(connection: Any, record: Any) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'")
+            cursor.execute(f"SET innodb_lock_wait_timeout = {PATIENCE_S}")
 
     return engine
 
@@ -141,10 +146,10 @@ def _sqlite(url: str) -> Engine:
         poolclass=QueuePool,
         pool_size=1,
         max_overflow=0,
-        pool_timeout=30,
+        pool_timeout=10,
         pool_reset_on_return=None,
         hide_parameters=True,
-        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 10},
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": PATIENCE_S},
     )
 
     @event.listens_for(engine, "connect")

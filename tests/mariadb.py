@@ -6,7 +6,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pymysql
@@ -79,6 +79,14 @@ class MariaDB:
         """Runs one statement as the tests' user, who may do anything."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(statement)
+
+    @contextmanager
+    def held(self, table: str) -> Iterator[None]:
+        """Holds a lock on every row of the table, and on the gaps between them."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {table} FOR UPDATE")
+            yield
+            connection.rollback()
 
     def _connect(self) -> "pymysql.Connection[pymysql.cursors.Cursor]":
         return pymysql.connect(host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, connect_timeout=5)

@@ -37,12 +37,13 @@ def client(api: Served) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture
-def sqlite_api(tmp_path: Path) -> Iterator[Served]:
-    """An application whose database does not matter."""
-    stores = Stores.open(f"sqlite:///{tmp_path}/a.db", f"sqlite:///{tmp_path}/a.db", connections=4)
+@pytest.fixture(scope="module")
+def sqlite_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One application for all tests of a file, none of which may write: its database must stay empty."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('empty')}/a.db"
+    stores = Stores.open(url, url, connections=4)
     migrate.upgrade(stores.state)
-    settings = load(state_database_url=f"sqlite:///{tmp_path}/a.db", auth={"secret": SECRET})
-    with served(settings, stores) as one:
+    with served(load(state_database_url=url, auth={"secret": SECRET}), stores) as one:
         yield one
+        assert one.rows() == 0
     stores.close()

@@ -63,6 +63,22 @@ def test_poison_is_refused(sqlite_api: Served, client: httpx.Client, body: bytes
     assert sqlite_api.rows() == 0
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/api/tasks/x"),
+        ("POST", "/api/approvals"),
+        ("POST", "/api/approvals/x/decision"),
+        ("POST", "/admin/api/notification-outbox/x_callback_y/retry"),
+        ("POST", "/admin/api/notification-outbox/x_callback_y/resolve"),
+    ],
+)
+def test_no_door_takes_poison(sqlite_api: Served, client: httpx.Client, method: str, path: str) -> None:
+    for body in [*POISON.values(), b"[]", b"null", b"{}", json.dumps({CANARY: 1}).encode()]:
+        refused(client.request(method, path, content=body), 400, 413, 422)
+    assert sqlite_api.rows() == 0
+
+
 def test_a_body_without_a_length_is_counted_as_it_comes(sqlite_api: Served, client: httpx.Client) -> None:
     def endless() -> Iterator[bytes]:
         yield b'{"runId":"'
@@ -162,10 +178,6 @@ def test_a_wrong_request_is_refused(client: httpx.Client, method: str, path: str
     refused(client.request(method, path), *statuses)
 
 
-def test_a_body_is_json_or_says_nothing_about_itself(client: httpx.Client) -> None:
-    body = json.dumps(GOOD)
-    for content_type in ("text/plain", "application/x-www-form-urlencoded", "x"):
-        refused(client.put("/api/tasks/x", content=body, headers={"Content-Type": content_type}), 415)
-    for content_type in ("application/json", "application/json; charset=utf-8", "application/vnd.acme+json"):
-        assert client.put("/api/tasks/x", content=body, headers={"Content-Type": content_type}).is_success
-    assert client.put("/api/tasks/x", content=body).is_success
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "x"])
+def test_a_body_of_another_type_is_refused(client: httpx.Client, content_type: str) -> None:
+    refused(client.put("/api/tasks/x", json=GOOD, headers={"Content-Type": content_type}), 415)

@@ -1,4 +1,4 @@
-"""Lists, details and decisions over the wire, and what is answered while a database is away."""
+"""Lists, details and decisions over the wire."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -6,11 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from settings import load
-from store import migrate
-from store.database import Database, Stores
-from tests.api.served import SECRET, Served, served
-from tests.mariadb import MariaDB
+from store.database import Database
+from tests.api.served import Served
 from tests.store.scenes import DELIVERED, REJECTED, UNCERTAIN, send
 
 LIST = "/admin/api/notification-outbox"
@@ -117,27 +114,6 @@ def test_metrics_count_without_naming(api: Served, client: httpx.Client) -> None
     assert 'tidings_waiting_intents{source="jobs"} 2.0' in text
     assert 'tidings_outbox_up{source="approvals"} 1.0' in text
     assert "one" not in text.replace("(none)", "").split("# HELP tidings_requests")[1]
-
-
-def test_while_the_database_is_away_nothing_is_acknowledged(mariadb_server: MariaDB) -> None:
-    url = mariadb_server.new_database()
-    stores = Stores.open(url, url, connections=8)
-    migrate.upgrade(stores.state)
-    with served(load(state_database_url=url, auth={"secret": SECRET}), stores) as one, one.client() as client:
-        assert client.put("/api/tasks/before", json=REPORT).status_code == 200
-        mariadb_server.kill()
-        try:
-            for answer in (client.put("/api/tasks/during", json=REPORT), client.get(LIST)):
-                assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_unavailable")
-            assert client.get("/health/ready").status_code == 503
-            assert client.get("/health/live").status_code == 200
-            assert 'tidings_outbox_up{source="jobs"} 0.0' in client.get("/metrics").text
-        finally:
-            mariadb_server.start()
-        assert client.put("/api/tasks/during", json=REPORT).status_code == 200
-        assert client.get("/health/ready").status_code == 200
-        assert len(client.get(LIST).json()["items"]) == 2
-    stores.close()
 
 
 def test_the_openapi_document_names_every_route(client: httpx.Client) -> None:

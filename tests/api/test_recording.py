@@ -1,5 +1,6 @@
 """Reports and approvals over the wire: recorded once, answered the same, whatever the key looks like."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
@@ -80,3 +81,22 @@ def test_an_approval_is_opened_once_and_decided_once(api: Served, client: httpx.
     assert client.post("/api/approvals/other/decision", json={"decision": "approved"}).status_code == 404
     (item,) = client.get("/admin/api/notification-outbox?source=approvals").json()["items"]
     assert (item["status"], item["last_error_code"]) == ("skipped", "approval_decided")
+
+
+@pytest.mark.parametrize("content_type", [None, "application/json; charset=utf-8", "application/vnd.acme+json"])
+def test_a_body_is_json_or_says_nothing_about_itself(client: httpx.Client, content_type: str | None) -> None:
+    headers = {"Content-Type": content_type} if content_type else {}
+    assert client.put("/api/tasks/x", content=json.dumps(REPORT), headers=headers).status_code == 200
+
+
+def test_the_longest_ids_of_the_widest_characters_are_kept(api: Served, client: httpx.Client) -> None:
+    keys = ["😀" * 128, "😀" * 127 + "😁", "/" * 128, "." * 128]
+    found = set()
+    for task in keys:
+        for run in keys:
+            answer = client.put(f"/api/tasks/{quote(task, safe='')}", json={**REPORT, "runId": run})
+            assert answer.status_code == 200
+            (event,) = answer.json()["events"]
+            assert client.get(f"/admin/api/notification-outbox/{event['eventId']}").status_code == 200
+            found.add(event["eventId"])
+    assert len(found) == len(keys) ** 2

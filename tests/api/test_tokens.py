@@ -1,6 +1,7 @@
 """Who may do what: every route names its permission, and a token proves who asks before anything else is looked at."""
 
 import base64
+import hmac
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -38,6 +39,13 @@ def unsigned(header: dict[str, Any], payload: dict[str, Any]) -> str:
     return b".".join([*parts, b"AAAA"]).decode()
 
 
+def confused(public_key: bytes) -> str:
+    """A token signed with the published key as if that were a secret; PyJWT would refuse to make it."""
+    start = unsigned({"alg": "HS256", "kid": "k"}, claims(exp=9_999_999_999)).rpartition(".")[0]
+    signature = hmac.digest(public_key, start.encode(), "sha256")
+    return f"{start}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
 BROKEN = {
     "garbage": "garbage",
     "three dots": "a.b.c",
@@ -56,6 +64,12 @@ BROKEN = {
     "no permissions": jwt.encode(claims(permissions=None), SECRET),
     "permissions as text": jwt.encode(claims(permissions="runs:read"), SECRET),
     "permissions of numbers": jwt.encode(claims(permissions=[1]), SECRET),
+    "a subject of another type": jwt.encode({**claims(), "sub": 7}, SECRET),
+    "a tenant of another type": jwt.encode(claims(tenant=["t"]), SECRET),
+    "half a character": jwt.encode(claims(tenant="\ud800"), SECRET),
+    "an endless life": jwt.encode(claims(exp=float("inf")), SECRET),
+    "an expiry that is no number": jwt.encode(claims(exp=[1]), SECRET),
+    "a time of birth that is none": jwt.encode(claims(iat=float("nan")), SECRET),
 }
 
 
@@ -123,16 +137,14 @@ def test_a_public_key_or_a_published_one_verifies(tmp_path: Path, kind: str) -> 
     algorithm: Any = jwt.algorithms.RSAAlgorithm if kind == "RS256" else jwt.algorithms.ECAlgorithm
     published = {"keys": [{**json.loads(algorithm.to_jwk(key.public_key())), "kid": "k", "alg": kind, "use": "sig"}]}
     token = jwt.encode(claims(), key, algorithm=kind, headers={"kid": "k"})
+    other = "ES256" if kind == "RS256" else "RS256"
+    unnamed = jwt.encode(claims(), key, algorithm=kind, headers={"kid": "z"})
     with in_thread(HttpReceiver(answer(body=json.dumps(published).encode()))) as issuer:
-        for auth in ({"public_key_file": str(pem)}, {"jwks_url": issuer.url}):
+        for auth, status_of_unnamed in (({"public_key_file": str(pem)}, 200), ({"jwks_url": issuer.url}, 401)):
             assert _status(tmp_path, auth, token) == 200
-            assert _status(tmp_path, auth, jwt.encode(claims(), pem.read_bytes()[:64].hex(), algorithm="HS256")) == 401
-            other = "ES256" if kind == "RS256" else "RS256"
+            assert _status(tmp_path, auth, confused(pem.read_bytes())) == 401
             assert _status(tmp_path, auth, unsigned({"alg": other, "kid": "k"}, claims(exp=9_999_999_999))) == 401
-            assert _status(tmp_path, auth, jwt.encode(claims(), key, algorithm=kind, headers={"kid": "z"})) in (
-                200,
-                401,
-            )
+            assert _status(tmp_path, auth, unnamed) == status_of_unnamed
 
 
 def test_an_issuer_that_is_away_is_503(tmp_path: Path) -> None:
@@ -152,7 +164,11 @@ def _status(directory: Path, auth: dict[str, Any], token: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "auth", [{}, {"secret": "short"}, {"secret_file": "/nowhere"}, {"public_key_file": "/nowhere"}]
+    "auth",
+    [
+        *({}, {"secret": "short"}, {"secret_file": "/nowhere"}, {"public_key_file": "/nowhere"}),
+        *({"public_key_file": __file__}, {"jwks_url": "file:///etc/passwd"}),
+    ],
 )
 def test_it_does_not_start_without_a_usable_key(tmp_path: Path, auth: dict[str, Any]) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
