@@ -22,6 +22,9 @@ from domain.errors import (
 
 LOG = logging.getLogger("tidings.api")
 
+MAX_DETAILS = 20
+"""Most faults told of one request."""
+
 
 class ErrorBody(BaseModel):
     """What went wrong."""
@@ -87,7 +90,7 @@ def _ours(request: Request, error: Exception) -> JSONResponse:
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    details = [{"field": _field(fault), "reason": fault["msg"]} for fault in error.errors()]
+    details = [{"field": _field(fault), "reason": fault["msg"]} for fault in error.errors()[:MAX_DETAILS]]
     return answer(422, "validation_failed", "The request is not valid.", details)
 
 

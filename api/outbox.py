@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.auth import Actor, require
 from api.body import StrictRoute
@@ -47,20 +47,27 @@ class ResolveBody(Body):
     reason: Reason = ""
 
 
+class ListQuery(BaseModel):
+    """Which events to list; a filter that does not exist is refused, for it would list too much."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: Source | None = None
+    kind: Kind | None = None
+    status: Status | None = None
+    channel: ChannelName | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    cursor: Annotated[str | None, Field(max_length=2_000)] = None
+
+
 @router.get("")
 def list_events(
-    reach: Reached,
-    actor: Annotated[Actor, require("runs:read")],
-    source: Source | None = None,
-    kind: Kind | None = None,
-    status: Status | None = None,
-    channel: ChannelName | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
+    query: Annotated[ListQuery, Query()], reach: Reached, actor: Annotated[Actor, require("runs:read")]
 ) -> JSONResponse:
     """Events of the caller's tenant, newest first."""
-    wanted = Filter(actor.tenant, source, kind, status, channel)
-    read = partial(outbox.page, wanted=wanted, limit=limit + 1, after=_position(cursor))
+    limit, source = query.limit, query.source
+    wanted = Filter(actor.tenant, source, query.kind, query.status, query.channel)
+    read = partial(outbox.page, wanted=wanted, limit=limit + 1, after=_position(query.cursor))
     databases = [reach.stores.holding(source)] if source else reach.stores.each()
     newest_first = heapq.merge(
         *(database.read(read) for database in databases), key=lambda e: (e.created_at, e.event_id), reverse=True

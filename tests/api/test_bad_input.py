@@ -162,6 +162,7 @@ def test_a_wrong_task_id_is_refused(sqlite_api: Served, client: httpx.Client, pa
         ("GET", "/admin/api/notification-outbox/%FF", (400,)),
         ("GET", "/admin/api/notification-outbox?limit=abc", (422,)),
         ("GET", "/admin/api/notification-outbox?limit=0", (422,)),
+        ("GET", "/admin/api/notification-outbox?statuss=failed", (422,)),
         ("GET", "/admin/api/notification-outbox?limit=201", (422,)),
         ("GET", f"/admin/api/notification-outbox?status={CANARY}", (422,)),
         ("GET", f"/admin/api/notification-outbox?kind={CANARY}", (422,)),

@@ -29,7 +29,7 @@ ODD: dict[str, tuple[bytes, tuple[bytes, ...], bytes, int]] = {
     "the last of two limits is good": (get(LIST + b"?limit=abc&limit=3"), (), b"", 200),
     "a limit of many digits": (get(LIST + b"?limit=" + b"9" * 50_000), (), b"", 422),
     "a long cursor": (get(LIST + b"?cursor=" + b"9" * 50_000), (), b"", 422),
-    "thousands of parameters": (get(LIST + b"?" + b"a=1&" * 5_000), (), b"", 200),
+    "thousands of parameters": (get(LIST + b"?" + b"a=1&" * 5_000), (), b"", 422),
     "a long path": (get(b"/" + b"a" * 50_000), (), b"", 404),
     "a NUL in an event id": (get(LIST + b"/x_callback_%00"), (), b"", 404),
     "an emoji in an event id": (get(LIST + b"/x_callback_%F0%9F%98%80"), (), b"", 404),
