@@ -197,6 +197,8 @@ def list_events(
     def lines() -> list[str]:
         page = _outbox(["runs:read"], how).page(filters)
         more = [f"more: --cursor {page['next_cursor']}"] if page["next_cursor"] else []
+        if not page["items"]:
+            click.echo("no such events", err=True)
         return [_json(page)] if how["as_json"] else outbox_command.table(page["items"]) + more
 
     _print(lines)

@@ -9,7 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+PREFIX = "TIDINGS_"
 CONFIG_VARIABLE = "TIDINGS_CONFIG"
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TIDINGS_API_URL", "TIDINGS_TOKEN"})
+"""Variables of ours that are not settings."""
 DEFAULT_FILE = "tidings.toml"
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -178,7 +181,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         frozen=True,
         extra="forbid",
-        env_prefix="TIDINGS_",
+        env_prefix=PREFIX,
         env_nested_delimiter="__",
         hide_input_in_errors=True,
     )
@@ -246,6 +249,7 @@ def load(file: Path | None = None, **defaults: Any) -> Settings:
     `defaults` are used where neither says anything. Raises SettingsError with one line.
     """
     values = _merged(defaults, _read(_chosen_file(file)))
+    _refuse_unknown_variables()
     try:
         return Settings(**values)
     except ValidationError as error:
@@ -255,6 +259,14 @@ def load(file: Path | None = None, **defaults: Any) -> Settings:
         raise SettingsError(
             f"configuration: an environment variable could not be read ({type(error).__name__})"
         ) from None
+
+
+def _refuse_unknown_variables() -> None:
+    """A mistyped variable would otherwise be ignored, and its default would rule."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | OTHER_VARIABLES
+    for name in os.environ:
+        if name.upper().startswith(PREFIX) and name.upper().partition("__")[0] not in known:
+            raise SettingsError(f"configuration: there is no setting for the environment variable {name}")
 
 
 def _chosen_file(file: Path | None) -> Path | None:
@@ -274,6 +286,8 @@ def _read(file: Path | None) -> dict[str, Any]:
         raise SettingsError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} is not valid TOML: {error}") from None
+    except (ValueError, RecursionError):
+        raise SettingsError(f"{file} is not valid TOML: a number too long, or nested too deep") from None
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from activities.sender import Sender
 from channels import registry
 from domain.retry import RetrySchedule
 from relay import Relay
-from settings import Settings
+from settings import Settings, SettingsError
 from store.database import Stores
 from store.threads import StoreThreads
 from workflows.notification import Notification
@@ -29,12 +29,20 @@ BUILD_ID = "0.1.0"
 CONNECT_PAUSE_S = 1.0
 
 
-async def connect(stop: asyncio.Event, **defaults: str) -> Client | None:
+def temporal_config() -> dict[str, Any]:
+    """Where and how Temporal is reached, from its own TEMPORAL_* variables and files. Raises SettingsError."""
+    try:
+        return {"target_host": "localhost:7233", **ClientConfig.load_client_connect_config()}
+    except (ValueError, RuntimeError, OSError, KeyError):
+        raise SettingsError("configuration: the TEMPORAL_* variables, or a file they name, cannot be read") from None
+
+
+async def connect(stop: asyncio.Event) -> Client | None:
     """A connected client, however long Temporal takes to appear; None when `stop` is set first.
 
     Address, namespace, TLS and API key come from Temporal's own TEMPORAL_* variables.
     """
-    config: dict[str, Any] = {"target_host": "localhost:7233", **defaults, **ClientConfig.load_client_connect_config()}
+    config = temporal_config()
     while not stop.is_set():
         try:
             return await Client.connect(**config)

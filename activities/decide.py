@@ -1,10 +1,12 @@
 """The `decide` activity: a signal becomes an audited decision in the store, or a refusal with its reason."""
 
+import re
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from domain.decision import Decision, Door, Verdict
 from domain.errors import InvalidInput, StoreUnavailable, TidingsError
@@ -18,7 +20,9 @@ from workflows.calls import DecideInput, DecideResult, DeliveryEnd, DeliveryRef
 W = TypeVar("W", Verdict, Status)
 
 MAX_TEXT = 1_000
-"""Longest operator name or reason taken from a signal, in characters."""
+"""Longest operator name or reason taken from a signal, in bytes of UTF-8."""
+
+_DECISION_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 class Decide:
@@ -32,10 +36,13 @@ class Decide:
         """Applies the decision once, however often it is asked."""
         try:
             applied = await self._store.of_event(order.event_id, partial(_apply, order=order))
-        except StoreUnavailable:
-            raise
+        except StoreUnavailable as away:
+            raise ApplicationError(away.message, type=away.code) from None
         except TidingsError as refusal:
-            return DecideResult(accepted=False, reason=refusal.code)
+            return DecideResult(accepted=False, reason=refusal.message)
+        except Exception as fault:
+            # Its text could hold what the operator wrote; histories keep the type only.
+            raise ApplicationError("fault while deciding", type=type(fault).__name__) from None
         refs = [DeliveryRef(d.delivery_id, d.channel, d.generation) for d in applied.to_send]
         ends = [DeliveryEnd(end.delivery_id, end.channel, end.status.value) for end in applied.settled]
         return DecideResult(accepted=True, to_send=refs, settled=ends)
@@ -43,7 +50,11 @@ class Decide:
 
 def _apply(connection: Connection, order: DecideInput) -> Applied:
     named = order.payload.get("decision_id")
-    if isinstance(named, str) and (known := decisions.recorded(connection, order.event_id, named)):
+    if (
+        isinstance(named, str)
+        and _DECISION_ID.fullmatch(named)
+        and (known := decisions.recorded(connection, order.event_id, named))
+    ):
         return known
     return decisions.apply(connection, _decision(order))
 
@@ -72,6 +83,13 @@ def _word(words: type[W], fields: dict[str, Any], name: str) -> W:
 
 def _text(fields: dict[str, Any], name: str, *, required: bool = False) -> str:
     value = fields.get(name, "")
-    if not isinstance(value, str) or len(value) > MAX_TEXT or (required and not value.strip()):
+    if not isinstance(value, str) or (required and not value.strip()) or not _storable(value):
         raise InvalidInput(f"{name} is missing or not a short text")
     return value
+
+
+def _storable(text: str) -> bool:
+    try:
+        return len(text.encode()) <= MAX_TEXT
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False

@@ -10,13 +10,13 @@ import random
 import time
 import uuid
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from activities.lease import Lease
 from channels.port import Channel, Message, Prepared
-from domain.errors import NotFound, NotSendable, StoreUnavailable
+from domain.errors import NotFound, NotSendable, StoreFault, StoreUnavailable
 from domain.event import Snapshot
 from domain.lifecycle import Status
 from domain.outcome import Outcome, OutcomeKind, Scope, Stage, not_sent
@@ -32,6 +32,9 @@ MAX_READS = 20
 """How often a delivery that keeps changing under us is read again before Temporal is asked to come back later."""
 
 CONTENDED = Verdict(Status.PROCESSING, "contended", 1.0)
+
+NOT_RECORDABLE = "not_recordable"
+"""Code of an outcome whose details the database refused: what matters of it is recorded all the same."""
 
 SETTLE_PATIENCE_S = 60.0
 """How long a known outcome is offered to a database that does not answer; past the lease it is kept as evidence."""
@@ -142,10 +145,15 @@ class Sender:
         while True:
             try:
                 return await self._store.of_event(result.event_id, partial(deliveries.settle, result=result))
+            except StoreFault:
+                if result.outcome.code == NOT_RECORDABLE:
+                    raise
+                plain = Outcome(result.outcome.kind, NOT_RECORDABLE, result.outcome.stage)
+                result = replace(result, outcome=plain)
             except StoreUnavailable:
                 if time.monotonic() > give_up:
                     raise
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(random.uniform(0.2, 0.8))
 
     async def _recover(self, seen: Loaded) -> Verdict | None:
         channel = self._channels.get(seen.channel)
@@ -156,6 +164,9 @@ class Sender:
             max_attempts=self._schedule.max_attempts,
         )
         verdict = await self._store.of_event(seen.event_id, recover)
+        if verdict and verdict.status is not Status.PROCESSING:
+            about = {"event_id": seen.event_id, "delivery_id": seen.delivery_id, "channel": seen.channel}
+            LOG.warning("sender_lost", extra={**about, "code": verdict.code, "status": verdict.status.value})
         return None if verdict and verdict.status is Status.PENDING else verdict
 
     async def _refuse(self, seen: Loaded, outcome: Outcome, *, native: bool) -> Verdict | None:

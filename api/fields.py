@@ -4,7 +4,7 @@ import unicodedata
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -64,5 +64,5 @@ Url = Annotated[
 ]
 Brand = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_without_control_characters)]
 Reason = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)]
-Channel = Annotated[ChannelName, BeforeValidator(_channel)]
+Channel = Annotated[ChannelName, Field(strict=False), BeforeValidator(_channel)]
 TitleText = Annotated[str, StringConstraints(min_length=1, max_length=300), AfterValidator(_without_control_characters)]

@@ -33,7 +33,7 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
         return min(float(value[:9]), MAX_RETRY_AFTER_S)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError, TypeError):
         return None
     wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
     return min(max(wait.total_seconds(), 0.0), MAX_RETRY_AFTER_S)

@@ -10,13 +10,10 @@ from api.auth import mint, signing_secret
 from dev.stack import Addresses
 from dev.state_dir import DEFAULT, StateDir
 from process import Refused
-from settings import DEFAULT_FILE, load
+from settings import CONFIG_VARIABLE, DEFAULT_FILE, OTHER_VARIABLES, PREFIX, load
 
 TOKEN_LIFETIME = timedelta(minutes=5)
 """Of a token that a command mints for itself."""
-
-_OF_COMMANDS = ("TIDINGS_API_URL", "TIDINGS_TOKEN")
-"""Variables that say nothing about a deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +57,6 @@ class Where:
     def _deployment(self) -> bool:
         if self.state_dir is not None:
             return False
-        by_environment = any(name.startswith("TIDINGS_") and name not in _OF_COMMANDS for name in os.environ)
-        return self.config is not None or by_environment or Path(DEFAULT_FILE).is_file()
+        by_environment = any(name.startswith(PREFIX) and name not in OTHER_VARIABLES for name in os.environ)
+        named = self.config is not None or CONFIG_VARIABLE in os.environ
+        return named or by_environment or Path(DEFAULT_FILE).is_file()

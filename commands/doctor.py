@@ -3,21 +3,20 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
-from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError
 
 from api.auth import Verifier
 from channels import registry
 from settings import Settings, SettingsError, load
 from store import migrate
-from store.database import Database, Stores
+from store.database import Database, Stores, described
+from worker import temporal_config
 from workflows import calls
 
 RPC_TIMEOUT = timedelta(seconds=5)
@@ -69,9 +68,9 @@ def _database(name: str, database: Database) -> Finding:
         lacking = migrate.missing(database)
         faults = [] if database.name == "sqlite" else _server_faults(database)
     except SQLAlchemyError as error:
-        return Finding(name, False, f"{database.name} does not answer ({type(error).__name__})")
+        return Finding(name, False, f"the {database.name} server {described(error)}")
     if lacking:
-        faults.append(f"lacks {len(lacking)} migrations: run `tidings migrate`")
+        faults.append(f"lacks the migrations {', '.join(lacking)}: run `tidings migrate`")
     return Finding(name, not faults, "; ".join(faults) or f"{database.name}, up to date")
 
 
@@ -90,17 +89,20 @@ def _server_faults(database: Database) -> list[str]:
 
 
 async def _temporal(settings: Settings) -> Finding:
-    wanted: dict[str, Any] = {"target_host": "localhost:7233", **ClientConfig.load_client_connect_config()}
     try:
+        wanted = temporal_config()
         client = await Client.connect(**wanted)
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
         )
+    except SettingsError as fault:
+        return Finding("temporal", False, str(fault))
     except (RuntimeError, RPCError):
         return Finding("temporal", False, f"{wanted['target_host']} or its namespace does not answer")
     lacking = await _lacking_attributes(client) if settings.temporal.search_attributes else []
     if lacking:
-        return Finding("temporal", False, f"namespace {client.namespace} lacks search attributes: {', '.join(lacking)}")
+        command = "temporal operator search-attribute create" + "".join(f" --name {n} --type Keyword" for n in lacking)
+        return Finding("temporal", False, f"namespace {client.namespace} lacks search attributes; run: {command}")
     return Finding("temporal", True, f"namespace {client.namespace} answers")
 
 

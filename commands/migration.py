@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from process import Refused
 from settings import load
 from store import migrate
-from store.database import Database, Stores
+from store.database import Database, Stores, described
 
 
 def run(config: Path | None, *, check: bool) -> list[str]:
@@ -29,6 +29,8 @@ def _one(name: str, database: Database, *, check: bool) -> str:
             raise Refused(f"the {name} database lacks the migrations {', '.join(lacking)}")
         if lacking:
             migrate.upgrade(database)
-    except (SQLAlchemyError, CommandError) as error:
+    except SQLAlchemyError as error:
+        raise Refused(f"the {name} database {described(error)}") from None
+    except CommandError as error:
         raise Refused(f"the {name} database cannot be migrated ({type(error).__name__})") from None
     return f"{name}: {'applied ' + ', '.join(lacking) if lacking else 'up to date'}"

@@ -31,6 +31,8 @@ class Outbox:
         """Sends again. Without a kind or an observed status, they are read first. Raises Refused."""
         if order.get("kind") is None or order.get("expected_status") is None:
             seen = self.show(event_id)
+            if seen["status"] not in ("failed", "uncertain"):
+                raise Refused(f"the event is {seen['status']}; only what failed or is uncertain can be sent again")
             order = {"kind": seen["kind"], "expected_status": seen["status"]} | _given(order)
         return self._call("POST", f"/{quote(event_id, safe='')}/retry", json=_given(order))
 

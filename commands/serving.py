@@ -26,6 +26,7 @@ async def run_api(config: Path | None) -> int:
     try:
         app = create_app(settings, stores)
         await serve(app, settings.api.host, settings.api.port, stop, listening=lambda: LOG.info("ready"))
+        LOG.info("stopped")
     except OSError as error:
         raise Refused(f"cannot listen on {settings.api.host} port {settings.api.port}: {error.strerror}") from None
     finally:
@@ -45,6 +46,8 @@ async def run_worker(config: Path | None) -> int:
             async with running(settings, stores, client, stop):
                 LOG.info("ready")
                 await stop.wait()
+                LOG.info("stopping")
+            LOG.info("stopped")
     finally:
         stores.close()
     return 0
@@ -61,5 +64,5 @@ def _stores(settings: Settings, connections: int) -> Stores:
             continue
         if lacking:
             stores.close()
-            raise Refused(f"the {database.name} database lacks {len(lacking)} migrations; run `tidings migrate` first")
+            raise Refused(f"a database lacks the migrations {', '.join(lacking)}; run `tidings migrate` first")
     return stores

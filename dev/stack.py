@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
 
 import logs
@@ -18,7 +19,7 @@ from dev.temporal_server import NAMESPACE, TemporalServer
 from process import Refused, stop_signal
 from settings import Settings, load
 from store import migrate
-from store.database import Stores
+from store.database import Stores, described
 from worker import running
 
 LOOPBACK_NETWORKS = ("127.0.0.0/8", "::1/128")
@@ -99,18 +100,26 @@ async def _serve(
         settings.state_url, settings.config_url, connections=settings.worker.store_threads + settings.api.threads
     )
     try:
-        for database in stores.each():
-            migrate.upgrade(database)
+        _migrate(stores)
         async with server:
             client = await Client.connect(server.address, namespace=NAMESPACE)
             async with running(settings, stores, client, stop) as nudge:
                 app = create_app(settings, stores, nudge=nudge)
                 addresses.keep(state)
                 await serve(app, LOOPBACK, api_port, stop, listening=lambda: announce(addresses, settings, state))
+                print("stopping: sends under way may finish first", flush=True)
     except OSError as error:
         raise Refused(f"cannot listen on port {api_port}: {error.strerror}") from None
     finally:
         stores.close()
+
+
+def _migrate(stores: Stores) -> None:
+    try:
+        for database in stores.each():
+            migrate.upgrade(database)
+    except SQLAlchemyError as error:
+        raise Refused(f"a database {described(error)}") from None
 
 
 def _addresses_file(state: StateDir) -> Path:

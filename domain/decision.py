@@ -71,7 +71,8 @@ def chosen(decision: Decision, event_status: Status, deliveries: list[Candidate]
         raise InvalidInput("a failed delivery can only be sent again")
     matching = [d for d in deliveries if decision.channel in (None, d.channel)]
     if not matching:
-        raise InvalidInput("the event has no delivery on this channel")
+        channels = ", ".join(sorted({d.channel for d in deliveries}))
+        raise InvalidInput(f"the event has no delivery on this channel, only on: {channels}")
     present = [d.delivery_id for d in matching if d.status is expected]
     if decision.channel is None and event_status is not expected:
         raise StatusChanged(event_status)

@@ -8,6 +8,7 @@ TidingsError
 ├── NotFound              404
 ├── DuplicateRiskNotAccepted   422
 ├── StoreUnavailable      503
+│   └── StoreFault        503, and no use in trying again
 └── NotSendable           carries the outcome of a send that never began
 """
 
@@ -72,6 +73,10 @@ class StoreUnavailable(TidingsError):
     """The database does not answer; nothing was recorded."""
 
     code = "store_unavailable"
+
+
+class StoreFault(StoreUnavailable):
+    """The database refused what was to be written."""
 
 
 class NotSendable(TidingsError):

@@ -43,6 +43,15 @@ class Scope(StrEnum):
     CONFIG = "config"
 
 
+MAX_CODE_BYTES = 64
+MAX_MESSAGE_ID_BYTES = 255
+
+
+def _fitting(text: str, limit: int) -> str:
+    """The text cut to so many bytes of UTF-8, with a mark for what is not text at all."""
+    return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One attempt's result. Holds no address, no body and no secret, so it may be stored, logged and shown."""
@@ -56,6 +65,12 @@ class Outcome:
     """Seconds the provider asked us to wait, already capped; None when it did not say."""
     provider_message_id: str | None = None
     http_status: int | None = None
+
+    def __post_init__(self) -> None:
+        """Makes what a provider said fit to be stored: an outcome that cannot be recorded would be lost."""
+        object.__setattr__(self, "code", _fitting(self.code, MAX_CODE_BYTES))
+        if self.provider_message_id is not None:
+            object.__setattr__(self, "provider_message_id", _fitting(self.provider_message_id, MAX_MESSAGE_ID_BYTES))
 
 
 def delivered(code: str, *, message_id: str | None = None, http_status: int | None = None) -> Outcome:

@@ -8,12 +8,21 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+    StatementError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
-from domain.errors import StoreUnavailable
+from domain.errors import InvalidInput, StoreFault, StoreUnavailable
 from domain.identity import source_of
 from domain.kinds import Source
 from store.clock import sqlite_now
@@ -32,6 +41,9 @@ PATIENCE_S = 3
 
 _RETRYABLE_MYSQL = frozenset({1205, 1213, 2006, 2013, 2014, 2055, 1927, 1158, 1159, 1160, 1161})
 _DUPLICATE_KEY_MYSQL = 1062
+_URL_OPTIONS = frozenset({"ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_cert", "ssl_verify_identity", "unix_socket"})
+_SQLITE_FAULTS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE})
+_AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
 
 class Database:
@@ -39,8 +51,7 @@ class Database:
 
     def __init__(self, url: str, *, connections: int) -> None:
         """`connections` bounds the open connections; SQLite always has one, which serialises its transactions."""
-        parsed = make_url(url)
-        self.name = parsed.get_backend_name()
+        self.name = _parsed(url).get_backend_name()
         self._engine = _sqlite(url) if self.name == "sqlite" else _mysql(url, connections)
 
     @property
@@ -84,12 +95,22 @@ def _persistently(once: Callable[[], T]) -> T:
             return once()
         except PoolTimeout:
             raise StoreUnavailable() from None
-        except DBAPIError as error:
+        except StatementError as error:
+            if not isinstance(error, DBAPIError) or _statement_is_at_fault(error):
+                LOG.error("store_fault", extra={"error_type": type(error.orig).__name__})
+                raise StoreFault() from None
             if tries_left == 0 or time.monotonic() > give_up or not _worth_another_try(error):
                 LOG.error("store_fault", extra={"error_type": type(error.orig).__name__, "code": _number(error)})
                 raise StoreUnavailable() from None
             time.sleep(random.uniform(0.01, 0.05) * (TRIES - tries_left))
     raise AssertionError("unreachable")
+
+
+def _statement_is_at_fault(error: DBAPIError) -> bool:
+    """Whether the database answered and refused what it was given, so that nobody else is concerned."""
+    if isinstance(error, (DataError, ProgrammingError, NotSupportedError)):
+        return True
+    return isinstance(error.orig, sqlite3.Error) and _number(error) in _SQLITE_FAULTS
 
 
 def _worth_another_try(error: DBAPIError) -> bool:
@@ -104,6 +125,25 @@ def _worth_another_try(error: DBAPIError) -> bool:
         return duplicate or original.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     number = _number(error)
     return number in _RETRYABLE_MYSQL or (isinstance(error, IntegrityError) and number == _DUPLICATE_KEY_MYSQL)
+
+
+def _parsed(url: str) -> URL:
+    """The URL's parts. Raises InvalidInput in words of ours: a parser's own would quote a part of the password."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise InvalidInput("a database URL cannot be read; escape `@`, `:` and `/` in its password") from None
+    if unknown := set(parsed.query) - _URL_OPTIONS:
+        raise InvalidInput(f"a database URL has options that are not known: {', '.join(sorted(unknown))}")
+    return parsed
+
+
+def described(error: SQLAlchemyError) -> str:
+    """What a database refused, in words of ours: the driver's text may hold values."""
+    number = _number(error) if isinstance(error, DBAPIError) else None
+    words = {1044: "refuses this user the database", 1045: "refuses the login", 1049: "has no such database"}
+    said = words.get(number or 0, "cannot be reached" if number in _AWAY else "refused")
+    return f"{said} ({number or type(error).__name__})"
 
 
 def _number(error: DBAPIError) -> int | None:
@@ -177,7 +217,7 @@ class Stores:
     def open(cls, state_url: str, config_url: str, *, connections: int) -> Self:
         """Builds the engines; nothing is connected yet."""
         state = Database(state_url, connections=connections)
-        same = make_url(state_url) == make_url(config_url)
+        same = _parsed(state_url) == _parsed(config_url)
         return cls(state, state if same else Database(config_url, connections=connections))
 
     def holding(self, source: Source) -> Database:

@@ -119,7 +119,7 @@ def _perform(database: Database, works: list[Callable[[Connection], Any]]) -> li
         return [_Answer(value) for value in database.write(lambda connection: [work(connection) for work in works])]
     except Exception:
         first = _alone(database, works[0])
-        if isinstance(first.error, StoreUnavailable):  # away for everybody: nobody gains from trying one by one
+        if type(first.error) is StoreUnavailable:  # away for everybody: nobody gains from trying one by one
             return [first] * len(works)
         return [first, *(_alone(database, work) for work in works[1:])]
 

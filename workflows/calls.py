@@ -18,6 +18,12 @@ TENANT = SearchAttributeKey.for_keyword("TidingsTenant")
 KIND = SearchAttributeKey.for_keyword("TidingsKind")
 STATE = SearchAttributeKey.for_keyword("TidingsState")
 
+DECISION_FIELDS = ("decision_id", "channel", "expected_status", "decision", "operator", "reason")
+"""What a `resolve` signal may say; all are texts."""
+
+MAX_FIELD_CHARS = 2_000
+"""A longer field counts as missing."""
+
 STATE_OPEN = "open"
 STATE_UNCERTAIN = "uncertain"
 

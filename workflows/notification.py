@@ -45,7 +45,7 @@ class Notification:
         """
         if len(arguments) != 1 or not isinstance(arguments[0], dict):
             return self._refused("the argument must be one JSON object")
-        order = DecideInput(self._event.event_id, workflow.uuid4().hex, arguments[0])
+        order = DecideInput(self._event.event_id, workflow.uuid4().hex, _fields(arguments[0]))
         answer = await workflow.execute_activity(
             calls.DECIDE,
             order,
@@ -122,6 +122,15 @@ class Notification:
         if self._event.search_attributes:
             state = calls.STATE_UNCERTAIN if self._parked else calls.STATE_OPEN
             workflow.upsert_search_attributes([calls.STATE.value_set(state)])
+
+
+def _fields(payload: dict[Any, Any]) -> dict[str, Any]:
+    """The fields of a decision that may be passed on: what else was sent could be too deep or too large to encode."""
+    return {
+        name: value
+        for name in calls.DECISION_FIELDS
+        if isinstance(value := payload.get(name), str) and len(value) <= calls.MAX_FIELD_CHARS
+    }
 
 
 def _details(parked: dict[str, tuple[DeliveryRef, str]], refusals: list[str]) -> str:

@@ -69,7 +69,9 @@ async def test_asking_again_is_the_same_decision(store: StoreThreads, database: 
 
 async def test_another_signal_finds_the_status_changed(store: StoreThreads, event_id: str) -> None:
     await decide(store, event_id, RESEND)
-    assert await decide(store, event_id, RESEND, "s-2") == DecideResult(accepted=False, reason="status_changed")
+    assert await decide(store, event_id, RESEND, "s-2") == DecideResult(
+        accepted=False, reason="The status is no longer the one you saw."
+    )
 
 
 async def test_a_recorded_decision_is_only_carried(store: StoreThreads, database: Database, event_id: str) -> None:
@@ -98,6 +100,9 @@ async def test_a_recorded_decision_is_only_carried(store: StoreThreads, database
         RESEND | {"reason": {"a": 1}},
         RESEND | {"reason": "x" * (MAX_TEXT + 1)},
         RESEND | {"channel": "pigeon"},
+        RESEND | {"operator": "\ud800"},
+        RESEND | {"operator": "😀" * 300},
+        RESEND | {"decision_id": "\ud800", "operator": ""},
         {key: value for key, value in RESEND.items() if key != "operator"},
     ],
 )
@@ -105,16 +110,17 @@ async def test_what_is_not_a_decision_is_refused(
     store: StoreThreads, database: Database, event_id: str, payload: dict[str, Any]
 ) -> None:
     answer = await decide(store, event_id, payload)
-    assert answer == DecideResult(accepted=False, reason="validation_failed")
+    assert not answer.accepted
+    assert answer.reason
     assert part(database, event_id).status is Status.UNCERTAIN
     assert history(database, event_id).decisions == ()
 
 
 async def test_a_status_that_nobody_sees_is_refused(store: StoreThreads, event_id: str) -> None:
     answer = await decide(store, event_id, RESEND | {"channel": "email"})
-    assert answer == DecideResult(accepted=False, reason="status_changed")
+    assert answer == DecideResult(accepted=False, reason="The status is no longer the one you saw.")
 
 
 @pytest.mark.parametrize("unknown", ["x_deliver_nobody", "not an event id"])
 async def test_an_unknown_event_is_refused(store: StoreThreads, unknown: str) -> None:
-    assert await decide(store, unknown, RESEND) == DecideResult(accepted=False, reason="not_found")
+    assert await decide(store, unknown, RESEND) == DecideResult(accepted=False, reason="There is no such object.")

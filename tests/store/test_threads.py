@@ -86,6 +86,13 @@ async def test_a_statement_that_cannot_be_stops_no_other(store: StoreThreads, da
     assert numbers(database) == [1, 2]
 
 
+async def test_the_first_of_many_that_cannot_be_stops_no_other(store: StoreThreads, database: Database) -> None:
+    broken = partial(run, "INSERT INTO nowhere VALUES (1)")
+    found = await held_back(store, database, [broken, partial(add, 1), partial(add, 2)])
+    assert isinstance(found[0], StoreUnavailable)
+    assert found[1:] == [1, 2]
+
+
 async def test_who_no_longer_waits_changes_nothing_for_the_others(store: StoreThreads, database: Database) -> None:
     asked = [asyncio.create_task(store.run(database, partial(add, number))) for number in range(10)]
     await asyncio.sleep(0)
