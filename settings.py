@@ -84,7 +84,7 @@ class TemporalSettings(_Section):
 class WorkerSettings(_Section):
     """The worker process."""
 
-    max_concurrent_deliveries: Annotated[int, Field(ge=1, le=5_000)] = 100
+    max_concurrent_deliveries: Annotated[int, Field(ge=1, le=5_000)] = 500
     store_threads: Annotated[int, Field(ge=1, le=256)] = 2
     """Threads, and so connections, for each database. Few are fast: what waits is committed together."""
     lease_s: Annotated[float, Field(ge=2, le=3_600)] = 30.0

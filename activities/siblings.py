@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LINGER_S = 0.05
+LINGER_S = 0.25
 """Longest wait for a sibling that is still sending."""
 
 

@@ -2,18 +2,18 @@
 
 import argparse
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench import dissection, measurements
+from bench.databases import Databases, databases
 from bench.figures import Figures, middle
+from bench.measurements import Load
 from bench.product import receivers
 from bench.soak import soak
 from process import run_main
 
 DATABASES = ("sqlite", "mariadb")
-IN_FLIGHT = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +22,13 @@ class Size:
 
     rounds: int
     """The bare ceiling and ours take turns, so that a machine that changes its mind changes it for both."""
-    events: int
-    warm_up: int
-    alone: int
-    """Events one after another."""
+    many: Load
+    alone: Load
     accepts: int
 
 
-FULL = Size(rounds=3, events=400, warm_up=50, alone=60, accepts=1_500)
-QUICK = Size(rounds=1, events=100, warm_up=20, alone=10, accepts=200)
+FULL = Size(rounds=3, many=Load(50, events=400, warm_up=50), alone=Load(1, events=60, warm_up=10), accepts=1_500)
+QUICK = Size(rounds=1, many=Load(50, events=100, warm_up=50), alone=Load(1, events=10, warm_up=3), accepts=200)
 
 
 async def main(arguments: argparse.Namespace) -> int:
@@ -39,47 +37,36 @@ async def main(arguments: argparse.Namespace) -> int:
         await soak(arguments.soak)
         return 0
     size = QUICK if arguments.quick else FULL
-    figures = [*await _throughput(size), *await _alone(size), *await _accepting(size)]
-    await _counts(size)
+    with databases() as stores:
+        figures = [*await _delivering(stores, size), *await _accepting(stores, size)]
+        await _counts(stores, size)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(one) for one in figures], indent=2) + "\n", "utf-8")
     return 0
 
 
-async def _throughput(size: Size) -> list[Figures]:
-    print(f"Events delivered on three channels, {IN_FLIGHT} in flight, beside empty workflows of three activities")
-    plan: dict[str, Callable[[], Awaitable[Figures]]] = {
-        "bare": lambda: measurements.bare(IN_FLIGHT, size.events, size.warm_up),
-        "sqlite": lambda: measurements.ours("sqlite", IN_FLIGHT, size.events, size.warm_up),
-        "mariadb": lambda: measurements.ours("mariadb", IN_FLIGHT, size.events, size.warm_up),
-    }
-    found: dict[str, list[Figures]] = {name: [] for name in plan}
+async def _delivering(stores: Databases, size: Size) -> list[Figures]:
+    print("Events delivered on three channels, beside workflows of three empty activities")
+    loads = [size.many, size.alone]
+    found: dict[str, list[list[Figures]]] = {"bare": [], **{kind: [] for kind in DATABASES}}
     for _ in range(size.rounds):
-        for name, measure in plan.items():
-            found[name].append(await measure())
-    middles = {name: middle(rounds) for name, rounds in found.items()}
-    for name, figures in middles.items():
-        print(f"{figures.line()}   ratio {figures.per_s / middles['bare'].per_s:.2f}")
-        if size.rounds > 1:
-            print(f"    rounds: {'  '.join(f'{one.per_s:.1f}/s' for one in found[name])}")
-    return list(middles.values())
+        found["bare"].append(await measurements.bare(loads))
+        for kind in DATABASES:
+            found[kind].append(await measurements.ours(stores, kind, loads))
+    middles = {name: [middle(of_load) for of_load in zip(*rounds, strict=True)] for name, rounds in found.items()}
+    for number in range(len(loads)):
+        for name, rounds in found.items():
+            ratio = middles[name][number].per_s / middles["bare"][number].per_s
+            rates = ", ".join(f"{one[number].per_s:.1f}" for one in rounds)
+            print(f"{middles[name][number].line()}   ratio {ratio:.2f} (rounds {rates})")
+    return [figures for of_name in middles.values() for figures in of_name]
 
 
-async def _alone(size: Size) -> list[Figures]:
-    print("\nOne event after another")
-    warm_up = min(10, size.warm_up)
-    figures = [await measurements.bare(1, size.alone, warm_up)]
-    figures += [await measurements.ours(kind, 1, size.alone, warm_up) for kind in DATABASES]
-    for one in figures:
-        print(one.line())
-    return figures
-
-
-async def _accepting(size: Size) -> list[Figures]:
+async def _accepting(stores: Databases, size: Size) -> list[Figures]:
     print("\nAccepting only, beside what the database commits")
     figures: list[Figures] = []
     for kind in DATABASES:
-        ceilings, accepts = await measurements.accepting(kind, size.accepts)
+        ceilings, accepts = await measurements.accepting(stores, kind, size.accepts)
         for ceiling in ceilings:
             print(ceiling.line())
         print(f"{accepts.line()}   ratio {accepts.per_s / max(one.per_s for one in ceilings):.2f}")
@@ -87,11 +74,12 @@ async def _accepting(size: Size) -> list[Figures]:
     return figures
 
 
-async def _counts(size: Size) -> None:
+async def _counts(stores: Databases, size: Size) -> None:
     print("\nOne event of three deliveries, exactly (SQLite)")
-    async with measurements.database("sqlite") as (directory, url, _), receivers() as (_, ports):
-        for line in await dissection.table(directory, url, ports, events=min(20, size.alone), at_once=20):
-            print(line)
+    with stores.new("sqlite") as (directory, url, _):
+        async with receivers() as (_, ports):
+            for line in await dissection.table(directory, url, ports, events=min(20, size.alone.events), at_once=20):
+                print(line)
 
 
 def _arguments() -> argparse.Namespace:

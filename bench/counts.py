@@ -14,7 +14,7 @@ from temporalio.client import WorkflowHistory
 
 
 class Purpose(StrEnum):
-    """What a transaction was for; in this order, the first whose mark occurs in it."""
+    """What a transaction was for; one that several pieces of work share counts once, for the first of these."""
 
     ACCEPT = "accept"
     CLAIM = "claim"

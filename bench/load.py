@@ -6,6 +6,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
+from typing import Self
 
 from bench import child
 from bench.product import Ports, Running, run_body
@@ -75,11 +76,11 @@ class Arrivals:
         self._complete: dict[str, asyncio.Future[dict[str, int]]] = {}
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
-        """Listens to them for as long as the block runs. Raises Wrong when anything arrives twice."""
+    async def watched(self) -> AsyncIterator[Self]:
+        """Listens to them for as long as the block runs; yields itself. Raises Wrong when anything arrives twice."""
         async with asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(self._listen())
-            yield
+            yield self
             listening.cancel()
 
     async def of(self, recipient: str) -> dict[str, int]:

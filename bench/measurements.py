@@ -5,15 +5,17 @@ import json
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench import child, commits, mariadb
+from bench import child, commits
 from bench.bare import Plan
+from bench.databases import Databases
 from bench.figures import Figures, Spread
 from bench.load import CHANNELS, Arrivals, Connection, Measured, deliver
 from bench.product import Ports, Product, Running, receivers, run_body
@@ -23,51 +25,51 @@ from tests.temporal import private_server
 ACCEPT_AT_ONCE = 16
 
 
-@asynccontextmanager
-async def database(kind: str) -> AsyncIterator[tuple[Path, str, dict[str, int]]]:
-    """An empty database of this kind: a directory for the rest, its URL, and its process if it has one."""
-    with TemporaryDirectory(prefix="bench-") as name:
-        directory = Path(name)
-        if kind == "sqlite":
-            yield directory, f"sqlite:///{directory}/state.db", {}
-        else:
-            async with mariadb.private(directory) as server:
-                yield directory, server.url, {"mariadb": server.pid}
+@dataclass(frozen=True, slots=True)
+class Load:
+    """So many events, so many at once; before them others that are not measured."""
+
+    at_once: int
+    events: int
+    warm_up: int
 
 
-async def bare(in_flight: int, events: int, warm_up: int) -> Figures:
-    """The ceiling on a server of its own."""
+async def bare(loads: Sequence[Load]) -> list[Figures]:
+    """The ceiling under each load, on a server of its own."""
     with TemporaryDirectory(prefix="bench-") as name:
         async with private_server(Path(name)) as server:
-            plan = Plan(server.address, server.pid, in_flight, warm_up, events)
-            return _figures(await child.output("-m", "bench.bare", json.dumps(asdict(plan))))
+            return [await _bare(server.address, server.pid, load) for load in loads]
 
 
-async def ours(kind: str, at_once: int, events: int, warm_up: int) -> Figures:
-    """The whole product on a database of this kind, from the accept request to the receivers."""
-    async with database(kind) as (directory, url, server), receivers() as (receiving, ports):
-        arrivals = Arrivals(receiving)
-        async with Product(directory, url, ports).whole() as product, arrivals.watched():
-            await deliver(product, arrivals, ports, names(warm_up), at_once, Measured())
-            meter = Meter(
-                {
-                    "ours": product.pid,
-                    "temporal": product.temporal_pid,
-                    **server,
-                    "load": os.getpid(),
-                    "receivers": receiving.pid,
-                }
-            )
-            measured, started = Measured(), time.monotonic()
-            await deliver(product, arrivals, ports, names(events), at_once, measured)
-            per_s = events / (time.monotonic() - started)
-            return Figures(f"{kind}, {at_once} in flight", per_s, _latencies(measured), meter.ms_per(events))
+async def _bare(address: str, server_pid: int, load: Load) -> Figures:
+    plan = Plan(address, server_pid, load.at_once, load.warm_up, load.events)
+    return _figures(await child.output("-m", "bench.bare", json.dumps(asdict(plan))))
 
 
-async def accepting(kind: str, events: int) -> tuple[list[Figures], Figures]:
+async def ours(stores: Databases, kind: str, loads: Sequence[Load]) -> list[Figures]:
+    """The whole product on a database of this kind under each load, from the accept request to the receivers."""
+    with stores.new(kind) as (directory, url, server):
+        async with receivers() as (receiving, ports), Product(directory, url, ports).whole() as product:
+            others = {**server, "load": os.getpid(), "receivers": receiving.pid}
+            pids = {"ours": product.pid, "temporal": product.temporal_pid, **others}
+            async with Arrivals(receiving).watched() as arrivals:
+                return [await _ours(kind, load, partial(deliver, product, arrivals, ports), pids) for load in loads]
+
+
+async def _ours(
+    kind: str, load: Load, run: Callable[[Iterator[str], int, Measured], Awaitable[None]], pids: dict[str, int]
+) -> Figures:
+    await run(names(load.warm_up), load.at_once, Measured())
+    meter, measured, started = Meter(pids), Measured(), time.monotonic()
+    await run(names(load.events), load.at_once, measured)
+    per_s = load.events / (time.monotonic() - started)
+    return Figures(f"{kind}, {load.at_once} in flight", per_s, _latencies(measured), meter.ms_per(load.events))
+
+
+async def accepting(stores: Databases, kind: str, events: int) -> tuple[list[Figures], Figures]:
     """What the database commits on one connection and on many, and how fast the API accepts on it."""
     ports = Ports(http=9, smtp=9)  # nothing takes the events up, so nobody is sent to
-    async with database(kind) as (directory, url, server):
+    with stores.new(kind) as (directory, url, server):
         ceilings = [await _raw_commits(url, connections, events, server) for connections in (1, ACCEPT_AT_ONCE)]
         async with Product(directory, url, ports).api() as product:
             await _accept(product, ports, ACCEPT_AT_ONCE * 4)
