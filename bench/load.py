@@ -1,12 +1,15 @@
 """The load: accepts events over HTTP keep-alive, a bounded number at once, and waits until they have arrived."""
 
 import asyncio
+import json
 import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from typing import Self
+
+from temporalio.client import Client
 
 from bench import child
 from bench.product import Ports, Running, run_body
@@ -32,17 +35,19 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
         self._fresh_until = 0.0
 
-    async def report(self, task_id: str, body: bytes) -> None:
-        """Reports a run of the task. Raises Wrong unless it was accepted."""
+    async def report(self, task_id: str, body: bytes) -> str:
+        """Reports a run of the task; the id of its event. Raises Wrong unless it was accepted."""
         writer = await self._connected()
         head = f"PUT /api/tasks/{task_id} HTTP/1.1\r\n{self._headers}Content-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         length = answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        await self._reader.readexactly(int(length))
+        told = await self._reader.readexactly(int(length))
         self._fresh_until = time.monotonic() + MAX_IDLE_S
         if not answer.startswith(b"HTTP/1.1 200"):
             raise Wrong(answer.partition(b"\r\n")[0].decode())
+        event_id: str = json.loads(told)["events"][0]["eventId"]
+        return event_id
 
     async def _connected(self) -> asyncio.StreamWriter:
         """The connection, or a new one when it has been idle so long that the product may be closing it."""
@@ -113,21 +118,28 @@ class Measured:
 async def deliver(
     product: Running, arrivals: Arrivals, ports: Ports, names: Iterator[str], at_once: int, measured: Measured
 ) -> None:
-    """Sends every name's event on its way, and the next one only when one of `at_once` has arrived everywhere."""
+    """Sends every name's event on its way, and the next one only when one of `at_once` is over.
+
+    Over means that its workflow has ended, as it does for the bare ceiling: counting arrivals alone would let workflows
+    pile up behind them and call that throughput.
+    """
+    temporal = await Client.connect(product.temporal)
 
     async def slot() -> None:
         with closing(Connection(product)) as connection:
             for name in names:
-                await _one(connection, arrivals, ports, name, measured)
+                event_id = await _one(connection, arrivals, ports, name, measured)
+                await temporal.get_workflow_handle(event_id).result()
 
     await asyncio.gather(*(slot() for _ in range(at_once)))
 
 
-async def _one(connection: Connection, arrivals: Arrivals, ports: Ports, name: str, measured: Measured) -> None:
+async def _one(connection: Connection, arrivals: Arrivals, ports: Ports, name: str, measured: Measured) -> str:
     started = time.monotonic_ns()
-    await connection.report(name, run_body(name, ports))
+    event_id = await connection.report(name, run_body(name, ports))
     measured.accept.append((time.monotonic_ns() - started) / 1e9)
     arrived = await arrivals.of(name)
     for channel, at in arrived.items():
         measured.channels[channel].append((at - started) / 1e9)
     measured.last.append((max(arrived.values()) - started) / 1e9)
+    return event_id

@@ -34,6 +34,8 @@ class Running:
     pid: int
     temporal_pid: int = 0
     """0 when it runs without a worker."""
+    temporal: str = ""
+    """Where its Temporal frontend listens."""
 
 
 class Product:
@@ -56,7 +58,9 @@ class Product:
         async with child.running(*_COMMAND, "dev", *map(str, options)) as process:
             while await child.line(process) != "ready":
                 pass
-            yield Running(self._api_port, self._token(), process.pid, child_of(process.pid))
+            yield Running(
+                self._api_port, self._token(), process.pid, child_of(process.pid), f"127.0.0.1:{temporal_port}"
+            )
 
     @asynccontextmanager
     async def api(self) -> AsyncIterator[Running]:
