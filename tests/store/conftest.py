@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.mariadb import MariaDB
 
 from store import migrate
 from store.database import Database
+from tests.mariadb import MariaDB
 
 
 @pytest.fixture(params=["sqlite", "mariadb"])
