@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+# Samples for a pytest of their own, to show that CI refuses a skip: no test of ours is skipped.
 SKIPPED_TEST = "import pytest\ndef test_it():\n    pytest.skip('no time')\n"
 SKIPPED_FILE = "import pytest\npytest.skip('no time', allow_module_level=True)\n"
 EXPECTED_FAILURE = "import pytest\n@pytest.mark.xfail\ndef test_it():\n    assert False\n"
